@@ -1,0 +1,65 @@
+# A fresh machine needs Python 3.11 or newer and make. Everything else is set up below, in .venv and .venv-vllm.
+PYTHON ?= python3
+BIN := .venv/bin
+VLLM := .venv-vllm/bin/python
+# Extra arguments for one run: make test ARGS="-k hermes -x"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test serve test-vllm lint types bench bench-vllm catalogue clean
+
+help:  ## what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
+
+demo: $(BIN)/.demo  ## real model output, streamed through the parser in colour (no network at run time)
+	@$(BIN)/respzoo demo $(ARGS)
+
+test: $(BIN)/.test  ## all tests but those of the vLLM adapter
+	$(BIN)/python -m pytest --ignore=tests/vllm $(ARGS)
+
+serve: .venv-vllm  ## real vLLM on this CPU with our flags, a tiny checkpoint, one streamed chat
+	$(VLLM) tools/vllm_cpu/serve.py $(ARGS)
+
+test-vllm: .venv-vllm  ## the vLLM adapter: a live server, and the Python files of other releases
+	$(VLLM) -m pytest tests/vllm $(ARGS)
+
+lint: $(BIN)/.dev  ## ruff: lint and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(BIN)/.dev  ## pyright, strict
+	$(BIN)/pyright
+
+bench: $(BIN)/.dev  ## speed beside the reference; writes the README's table
+	$(BIN)/python tools/bench/bench.py $(ARGS)
+
+bench-vllm: .venv-vllm  ## cost of a streamed token in vLLM beside its stock parsers; writes the README's table
+	$(VLLM) tools/bench/vllm_delta.py $(ARGS)
+
+catalogue: $(BIN)/.demo  ## rewrite the README's table of families
+	$(BIN)/python tools/catalogue.py
+
+clean:  ## forget the environments and caches
+	rm -rf .venv .venv-vllm .cache .pytest_cache .ruff_cache .hypothesis
+
+# One environment, three amounts of it; each stamp is redone when pyproject.toml changes.
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "respzoo needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+
+$(BIN)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(BIN)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@touch $@ $(BIN)/.demo
+
+$(BIN)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(BIN)/.test $(BIN)/.demo
+
+# The script keeps its own stamp, and returns at once when there is nothing to do.
+.PHONY: .venv-vllm
+.venv-vllm:
+	$(PYTHON) tools/vllm_cpu/setup.py .venv-vllm
