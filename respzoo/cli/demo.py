@@ -1,0 +1,72 @@
+"""`respzoo demo`: outputs that ship with the package, token by token through the parser."""
+
+from __future__ import annotations
+
+import json
+import time
+from importlib.resources import files
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.rule import Rule
+from rich.text import Text
+
+from respzoo.cli.console import RegionPrinter, print_json
+from respzoo.zoo import get
+
+__all__ = ["EXAMPLES", "demo", "samples"]
+
+EXAMPLES = "Examples:  respzoo demo    respzoo demo qwen3_xml --fast"
+PAUSE = 0.035
+"""Seconds between tokens on a terminal: the pace at which people read."""
+
+
+def samples() -> dict[str, dict[str, Any]]:
+    """The bundled outputs by name: tokens as the model's tokenizer cuts them, tools, prefix, provenance."""
+    rows = json.loads(files("respzoo.cli").joinpath("demo_samples.json").read_text("utf-8"))
+    return {row["name"]: row for row in rows}
+
+
+def demo(
+    sample: Annotated[str, typer.Argument(help="One sample only: qwen3 or qwen3_xml.")] = "",
+    fast: Annotated[bool, typer.Option("--fast", help="Do not pause between tokens.")] = False,
+) -> None:
+    """Stream bundled model outputs into reasoning, content and tool calls. No network, no model."""
+    known = samples()
+    if sample and sample not in known:
+        raise typer.BadParameter(f"no sample {sample!r}; there are {', '.join(known)}")
+    console = Console(highlight=False)
+    pause = PAUSE if console.is_terminal and not fast else 0.0
+    for name in [sample] if sample else known:
+        play(console, known[name], pause)
+    console.print(
+        "Next: [bold]respzoo list[/] shows the families, [bold]respzoo which MODEL[/] a model's template and why."
+    )
+
+
+def play(console: Console, sample: dict[str, Any], pause: float) -> None:
+    template = get(sample["model"])
+    tokens: list[str] = sample["tokens"]
+    line = "-" if console.options.ascii_only else "─"
+    console.print(Rule(Text(sample["model"], style="bold"), align="left", characters=line))
+    console.print(Text.assemble("template  ", (template.name, "bold"), f" ({template.source})"), soft_wrap=True)
+    console.print(Text(f"sample    {sample['fixture']}: {sample['about']} {sample['license']}"), soft_wrap=True)
+    console.print()
+    console.print(Text("what the model writes", style="bold reverse"))
+    console.print(Text("".join(tokens), style="dim"), soft_wrap=True)
+    console.print()
+
+    parser = template.parser(prefix=sample["prefix"], tools=sample["tools"])
+    printer = RegionPrinter(console)
+    printer.print(parser.initial_events)
+    for token in tokens:
+        printer.print(parser.feed(token))
+        time.sleep(pause)
+    message, events = parser.finalize()
+    printer.print(events)
+
+    console.print()
+    console.print(Text("message", style="bold reverse"))
+    print_json(console, message)
+    console.print()
