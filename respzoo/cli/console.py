@@ -99,7 +99,8 @@ class RegionPrinter:
         self._put(piece, style)
 
     def _put(self, text: str, style: str) -> None:
-        self.console.print(Text(text, style=style), end="", soft_wrap=True)
+        shown = text.replace("\x1b", "\\x1b")  # a model's text does not steer the terminal
+        self.console.print(Text(shown, style=style), end="", soft_wrap=True)
         self.column += len(text)
 
     def _end_line(self) -> None:
@@ -117,8 +118,14 @@ class RegionPrinter:
         calls = cast("list[Any]", value) if isinstance(value, list) else [value]
         for call in calls:
             function = call["function"]
-            arguments = ", ".join(f"{key}={item!r}" for key, item in function["arguments"].items())
+            arguments = ", ".join(f"{key}={_short(item)}" for key, item in function["arguments"].items())
             self._line(f"= {function['name']}({arguments})", "bold cyan")
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    """A value as Python writes it, cut: the message holds it whole."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 4]}...{text[-1]}"
 
 
 def _pieces(text: str) -> Iterator[str]:

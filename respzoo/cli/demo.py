@@ -51,7 +51,8 @@ def play(console: Console, sample: dict[str, Any], pause: float) -> None:
     line = "-" if console.options.ascii_only else "─"
     console.print(Rule(Text(sample["model"], style="bold"), align="left", characters=line))
     console.print(Text.assemble("template  ", (template.name, "bold"), f" ({template.source})"), soft_wrap=True)
-    console.print(Text(f"sample    {sample['fixture']}: {sample['about']} {sample['license']}"), soft_wrap=True)
+    console.print(Text(f"sample    {sample['fixture']} ({sample['license']})"), soft_wrap=True)
+    console.print(Text(f"tokens    {len(tokens)}, as the model's own tokenizer cuts them"), soft_wrap=True)
     console.print()
     console.print(Text("what the model writes", style="bold reverse"))
     console.print(Text("".join(tokens), style="dim"), soft_wrap=True)
