@@ -1,0 +1,231 @@
+"""What a content parser is: how a region's text becomes a value, and which of its characters are the value's own.
+
+A closer inside a quoted string is text, not the end of the region (the reference cuts there). So a structured parser
+brings a *lexer*: it tells the parser which delimiters matter at each point of the region, and follows along. A lexer is
+made for one region; the watch lists that it switches between are compiled with the template.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from respzoo.delimiters import Delimiter, Found, WatchList
+
+__all__ = ["ContentParser", "Lexer", "QuoteRules", "QuotedLexer", "Raw", "ValueParser"]
+
+ValueParser = Callable[[str], Any]
+
+
+class Raw:
+    """An argument as the model wrote it, not yet typed: a tool's schema decides what it is, else `parse` does."""
+
+    __slots__ = ("_parse", "text")
+
+    def __init__(self, text: str, parse: ValueParser | None = None) -> None:
+        self.text = text
+        self._parse = parse
+
+    def value(self) -> Any:
+        """The value without a schema. Raises ValueError as the value parser does."""
+        return self.text if self._parse is None else self._parse(self.text)
+
+
+class Lexer(Protocol):
+    """Follows one region. `parts` (the region's text so far, piece by piece) is the parser's own list."""
+
+    watch: WatchList
+    """What can end the present stretch."""
+    skip: Callable[[str, int], int] | None
+    """Inside a quoted string: from a place in a text, where its ordinary characters end. Then `watch` is not used."""
+
+    @property
+    def quiet(self) -> Callable[[str], bool] | None:
+        """Tells whether a text holds nothing for the lexer. None: it must be shown all."""
+        ...
+
+    def stop(self, char: str) -> None:
+        """`skip` stopped at this character; it is in `parts` now."""
+        ...
+
+    def text(self, text: str) -> None:
+        """This text, free of delimiters, is about to join `parts`."""
+        ...
+
+    def found(self, found: Found, parts: Sequence[str]) -> int | None:
+        """A delimiter was found behind `parts`. None: the region goes on, and its text joins `parts`. A number: the
+        region ends here, and so many characters of the delimiter's text still belong to it."""
+        ...
+
+    def whole(self) -> bool:
+        """At the end of the output, with no closer seen: could what is there be all of a value?"""
+        ...
+
+    def cut(self, text: str) -> bool:
+        """At the end of the output, with no closer to come: was this text, no value, cut off or broken?"""
+        ...
+
+
+class ContentParser:
+    """One way to read a region's text. Subclasses are made once, with the field's `content_args`.
+
+    Attributes:
+        name: as in a template's `content`.
+        flat: the value is the text itself, so that its pieces can be shown as they come.
+        complete_without_closer: a whole value shows its own end, so that a missing closer does not make it suspect.
+    """
+
+    name: ClassVar[str]
+    flat: ClassVar[bool] = False
+    complete_without_closer: ClassVar[bool] = False
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        self.args = args
+
+    def parse(self, text: str, *, strict: bool = False) -> Any:
+        """The value of a region's text. `strict` refuses what no JSON object can hold (a call's arguments).
+
+        Raises:
+            ValueError: the text is no such value.
+        """
+        raise NotImplementedError
+
+    def lexer(self, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
+        """Compile what follows a region of this content: a maker of lexers, or None if a closer is one anywhere."""
+        return None
+
+    def parse_lexed(self, lexer: Lexer | None, text: str, *, strict: bool = False) -> Any:
+        """The value, with what the region's lexer has learnt on its way."""
+        return self.parse(text, strict=strict)
+
+
+class QuoteRules:
+    """How a syntax quotes: its escaped strings (`"…"`), its verbatim ones (`<|"|>…<|"|>`), what may follow either."""
+
+    def __init__(
+        self,
+        field: str,
+        close: Delimiter | None,
+        *,
+        quotes: str,
+        breaks: str,
+        verbatim: Sequence[tuple[str, str]] = (),
+        follow: str,
+        first: str = "",
+        plain: bool,
+    ) -> None:
+        closers = [] if close is None else [close]
+        openers = [Delimiter.literal("quote", field, [quote]) for quote in quotes]
+        openers += [Delimiter.literal(f"verbatim {number}", field, [pair[0]]) for number, pair in enumerate(verbatim)]
+        self.outside = WatchList([*closers, *openers], plain=plain)
+        self.broken = WatchList(closers, plain=plain)
+        self.verbatim = [
+            WatchList([Delimiter.literal("unquote", field, [end])], plain=plain) for _, end in verbatim
+        ]
+        self.skips = {quote: _skip(rf"[^{quote}\\{breaks}]*(?:\\.[^{quote}\\{breaks}]*)*") for quote in quotes}
+        self.quiets = {quote: _all_skipped(skip) for quote, skip in self.skips.items()}
+        self.strings = re.compile("|".join(rf"{quote}(?:\\.|[^{quote}\\])*{quote}" for quote in quotes), re.DOTALL)
+        self.follow = follow  # characters of which one must come after a string, unless the region ends
+        self.first = first  # characters of which one must come first, unless all are allowed
+
+
+def _skip(pattern: str) -> Callable[[str, int], int]:
+    match = re.compile(pattern, re.DOTALL).match
+
+    def skip(text: str, at: int) -> int:
+        found = match(text, at)
+        assert found is not None
+        return found.end()
+
+    return skip
+
+
+def _all_skipped(skip: Callable[[str, int], int]) -> Callable[[str], bool]:
+    return lambda text: skip(text, 0) == len(text)
+
+
+class QuotedLexer:
+    """Inside a quoted string a closer is text. A string that cannot be one any more (a raw line break in it, or no
+    separator behind it: a quote was never closed) stops that: the region is broken then, and its next closer ends it.
+    """
+
+    def __init__(self, rules: QuoteRules) -> None:
+        self._rules = rules
+        self.watch = rules.outside
+        self.skip: Callable[[str, int], int] | None = None
+        self._quote = ""
+        self._escaped = False
+        self._after_string = False
+        self._begun = False
+        self.broken = False
+
+    @property
+    def quiet(self) -> Callable[[str], bool] | None:
+        if self.skip is not None:
+            return None if self._escaped else self._rules.quiets[self._quote]
+        return None if self.watch is self._rules.outside else self.watch.quiet
+
+    def text(self, text: str) -> None:
+        if self.watch is not self._rules.outside:
+            return
+        stripped = text.lstrip()
+        if not stripped:
+            return
+        if not self._begun:
+            self._begun = True
+            if self._rules.first and stripped[0] not in self._rules.first:
+                self._break()
+        elif self._after_string and stripped[0] not in self._rules.follow:
+            self._break()
+        self._after_string = False
+
+    def _break(self) -> None:
+        self.broken = True
+        self.skip = None
+        self.watch = self._rules.broken
+
+    def stop(self, char: str) -> None:
+        if self._escaped:  # the character behind a backslash that ended a chunk
+            self._escaped = False
+            self.skip = self._rules.skips[self._quote]
+        elif char == self._quote:
+            self.skip = None
+            self._after_string = True
+        elif char == "\\":
+            self._escaped = True
+            self.skip = _nowhere
+        else:
+            self._break()
+
+    def found(self, found: Found, parts: Sequence[str]) -> int | None:
+        kind = found.delimiter.kind
+        if kind == "close":
+            return 0
+        if self.broken:
+            return None
+        self._begun = True
+        if kind == "unquote":
+            self.watch = self._rules.outside
+            self._after_string = True
+        elif self._after_string:  # two strings in a row
+            self._break()
+        elif kind == "quote":
+            self._quote = found.text
+            self.skip = self._rules.skips[self._quote]
+        else:
+            self.watch = self._rules.verbatim[int(kind.removeprefix("verbatim "))]
+        return None
+
+    def whole(self) -> bool:
+        return not self.broken and self.skip is None and self.watch is self._rules.outside
+
+    def cut(self, text: str) -> bool:
+        if self.broken:
+            return False
+        bare = self._rules.strings.sub("", text)
+        return not self.whole() or sum(map(bare.count, "{[(")) > sum(map(bare.count, "}])"))
+
+
+def _nowhere(text: str, at: int) -> int:
+    return at

@@ -1,0 +1,168 @@
+"""`python-call-list`: a list of calls with keyword arguments, `[f(city="Paris", n=1), g()]`.
+
+The grammar is the strict one of transformers' manual: names may be dotted or dashed; values are strings in either
+quote, numbers, lists, dicts with string keys, and True, False, None (or JSON's spellings); no positional arguments, no
+trailing commas, no repeated names; integers within 2^53, at most 100 levels.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules
+from respzoo.delimiters import Delimiter
+
+__all__ = ["PythonCallList"]
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<part>\.[0-9]+)?(?P<power>[eE][+-]?[0-9]+)?")
+_STRING = re.compile(r"""'(?P<one>(?:[^'\\\n\r]|\\.)*)'|"(?P<two>(?:[^"\\\n\r]|\\.)*)\"""", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})(?:\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?|(?P<char>.))", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CHARS = {"\\": "\\", "'": "'", '"': '"', "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
+_LARGEST = 2**53 - 1
+_DEEPEST = 100
+_T = TypeVar("_T")
+
+
+class PythonCallList(ContentParser):
+    name: ClassVar[str] = "python-call-list"
+    complete_without_closer: ClassVar[bool] = True
+
+    def parse(self, text: str, *, strict: bool = False) -> Any:
+        return _Reader(text).calls()
+
+    def lexer(self, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
+        rules = QuoteRules(field, close, quotes="'\"", breaks=r"\n\r", follow=",)]}:", first="[", plain=plain)
+        return lambda: QuotedLexer(rules)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.source = text
+        self.at = 0
+
+    def fail(self, what: str) -> NoReturn:
+        raise ValueError(f"not a list of calls: {what} at character {self.at}")
+
+    def sees(self, char: str) -> bool:
+        match = _SPACE.match(self.source, self.at)
+        assert match is not None
+        self.at = match.end()
+        return self.source.startswith(char, self.at)
+
+    def expect(self, char: str, why: str = "") -> None:
+        if not self.sees(char):
+            self.fail(f"expected {char!r}{why}")
+        self.at += 1
+
+    def take(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        self.sees("")
+        match = pattern.match(self.source, self.at)
+        if match is None:
+            self.fail(f"expected {what}")
+        return match
+
+    def listed(self, close: str, item: Callable[[], _T]) -> list[_T]:
+        items: list[_T] = []
+        if not self.sees(close):
+            items.append(item())
+            while not self.sees(close):
+                self.expect(",")
+                items.append(item())
+        self.at += 1
+        return items
+
+    def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            self.fail("a name stands twice")
+        return result
+
+    def calls(self) -> list[dict[str, Any]]:
+        self.expect("[")
+        calls = self.listed("]", self.call)
+        self.sees("")
+        if self.at != len(self.source):
+            self.fail("more text behind the closing ']'")
+        return calls
+
+    def call(self) -> dict[str, Any]:
+        name = self.word("a function name")
+        self.expect("(")
+        return {"name": name, "arguments": self.unique(self.listed(")", self.argument))}
+
+    def word(self, what: str) -> str:
+        match = self.take(_NAME, what)
+        self.at = match.end()
+        return match[0]
+
+    def argument(self) -> tuple[str, Any]:
+        key = self.word("a keyword argument")
+        self.expect("=", " (arguments go by keyword)")
+        return key, self.value(0)
+
+    def value(self, depth: int) -> Any:
+        """One value inside `depth` lists and dicts."""
+        if self.sees("'") or self.sees('"'):
+            return self.string()
+        if self.sees("[") or self.sees("{"):
+            if depth >= _DEEPEST:
+                self.fail(f"more than {_DEEPEST} levels of lists and dicts")
+            self.at += 1
+            if self.source[self.at - 1] == "[":
+                return self.listed("]", lambda: self.value(depth + 1))
+            return self.unique(self.listed("}", lambda: self.pair(depth + 1)))
+        if (match := _NUMBER.match(self.source, self.at)) is not None:
+            number = self.number(match)
+            self.at = match.end()
+            return number
+        match = _NAME.match(self.source, self.at)
+        if match is None or match[0] not in _CONSTANTS:
+            self.fail("expected a string, number, list, dict, True, False or None")
+        self.at = match.end()
+        return _CONSTANTS[match[0]]
+
+    def pair(self, depth: int) -> tuple[str, Any]:
+        if not (self.sees("'") or self.sees('"')):
+            self.fail("expected a string as key")
+        key = self.string()
+        self.expect(":")
+        return key, self.value(depth)
+
+    def number(self, match: re.Match[str]) -> int | float:
+        if match["part"] is None and match["power"] is None:
+            if len(match[0]) > 17 or abs(int(match[0])) > _LARGEST:  # a huge literal never reaches int()
+                self.fail("an integer beyond 2^53 - 1")
+            return int(match[0])
+        number = float(match[0])
+        if math.isinf(number):
+            self.fail("too large a number")
+        return number
+
+    def string(self) -> str:
+        match = self.take(_STRING, "a string")
+        body = match["one"] if match["one"] is not None else match["two"]
+        if _SURROGATE.search(body) is not None:
+            self.fail("half a surrogate pair in the string")
+        text = _ESCAPE.sub(self.escape, body)
+        self.at = match.end()
+        return text
+
+    def escape(self, match: re.Match[str]) -> str:
+        if match["code"] is None:
+            if match["char"] not in _CHARS:
+                self.fail(f"an unknown escape {match[0]!r} in the string")
+            return _CHARS[match["char"]]
+        code = int(match["code"], 16)
+        if not 0xD800 <= code <= 0xDFFF:
+            # what follows is an escape of its own
+            return chr(code) + (_ESCAPE.sub(self.escape, match[0][6:]) if match["low"] is not None else "")
+        if code > 0xDBFF or match["low"] is None:
+            self.fail("half a surrogate pair in the string")
+        return chr(0x10000 + ((code - 0xD800) << 10) + (int(match["low"], 16) - 0xDC00))

@@ -1,0 +1,420 @@
+"""Find the next delimiter in a text that is still growing, and hold back what may become one.
+
+Strategy. A *watch list* is compiled once: the delimiters that matter in one state of the parser. Its literals and
+patterns become one automaton (patterns.py). A stream's *scanner* walks the text with it:
+
+- a chunk in which no delimiter can begin costs one search for the characters that could (`WatchList.quiet`);
+- from such a character on, every place where a delimiter may have begun is a *candidate*, advanced once a character;
+  the text from the first living candidate on is held, everything before it is decided;
+- a candidate ends as the `regex` module would end it: earliest start first, then the preferred way to match. One that
+  has matched but could still match differently (`</f>(?:\\s*</t>)?`) waits, so that every cutting agrees.
+
+Two candidates in the same state have the same future, so the later one is dropped; the work a character is therefore
+bounded by the template, not by the text. Patterns that the automaton does not know are searched for by the `regex`
+module's partial matching, over what is undecided only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import regex
+
+from respzoo.patterns import Automaton, Node, State, Unsupported, first_sets, read
+
+__all__ = ["Delimiter", "Found", "Partial", "Scanner", "WatchList"]
+
+_LOOKS_BEHIND = re.compile(r"\(\?<[=!]|(?<!\\)(?:\\\\)*\\[bBAGKmM]|(?<![\[\\])\^")
+_LAZY = re.compile(r"[*+?}]\?")
+
+
+@dataclass(frozen=True)
+class Delimiter:
+    """What opens or closes a region.
+
+    `kind` tells what finding it means, to whoever made the watch list; `field` breaks ties, as in the reference.
+    """
+
+    kind: str
+    field: str
+    pattern: regex.Pattern[str]
+    literals: tuple[str, ...] | None = None
+    order: int = 0  # at one place, of one length: opens (0) come before closes (1)
+
+    @classmethod
+    def literal(cls, kind: str, field: str, literals: Sequence[str], order: int = 0) -> Delimiter:
+        unique = tuple(dict.fromkeys(literals))
+        source = "|".join(regex.escape(literal) for literal in sorted(unique, key=len, reverse=True))
+        return cls(kind, field, regex.compile(source, regex.DOTALL), unique, order)
+
+    @classmethod
+    def regex(cls, kind: str, field: str, source: str, order: int = 0) -> Delimiter:
+        return cls(kind, field, regex.compile(source, regex.DOTALL), None, order)
+
+    def renamed(self, kind: str) -> Delimiter:
+        return Delimiter(kind, self.field, self.pattern, self.literals, self.order)
+
+    @property
+    def looks_behind(self) -> bool:
+        """Whether a match may depend on text before it, so that this must be kept."""
+        return self.literals is None and _LOOKS_BEHIND.search(self.pattern.pattern) is not None
+
+    def tree(self) -> Node:
+        """The syntax tree for the automaton; raises `Unsupported`."""
+        return read(self.pattern.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A delimiter in the text: which, its text, and the named groups that took part."""
+
+    delimiter: Delimiter
+    text: str
+    groups: Mapping[str, str]
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """At the end of the output: text that had begun to be one of these delimiters."""
+
+    delimiters: tuple[Delimiter, ...]
+    text: str
+
+
+class WatchList:
+    """Delimiters to look for at once, compiled."""
+
+    def __init__(self, delimiters: Sequence[Delimiter], *, plain: bool = True) -> None:
+        """`plain=False` does without the automaton, for a template in which a pattern needs the text before it."""
+        self.delimiters = tuple(delimiters)
+        self.automaton: Automaton | None = None
+        self.leads = False
+        self.first: str = ""
+        self._find: Callable[..., Any] | None = None
+        self.quiet: Callable[[str], bool] | None = None
+        """Tells whether no delimiter can begin in a text (not empty), nor where it ends. None: only a search can."""
+        if not delimiters:
+            self.quiet = lambda text: True
+            return
+        try:
+            if not plain:
+                raise Unsupported("kept text")
+            self.automaton = Automaton([delimiter.tree() for delimiter in delimiters])
+        except Unsupported:
+            return
+        firsts, self.leads = first_sets(self.automaton)
+        if all(chars.literal is not None for chars in firsts):
+            self.first = "".join(chars.literal or "" for chars in firsts)
+            if len(self.first) > 1:
+                self._find = re.compile(f"[{re.escape(self.first)}]").search
+        else:
+            self._find = regex.compile("|".join(chars.source for chars in firsts), regex.DOTALL).search
+        self.quiet = self._quiet()
+
+    def find(self, text: str, at: int) -> int:
+        """Where a delimiter's first character that is not leading white space is, from `at` on; -1 if nowhere."""
+        if self._find is None:
+            return text.find(self.first, at) if self.first else -1
+        match = self._find(text, at)
+        return -1 if match is None else match.start()
+
+    def _quiet(self) -> Callable[[str], bool]:
+        """The hot path of a stream, one call a token: made for the case at hand."""
+        first, find = self.first, self._find
+        if find is None:
+            if self.leads:
+                return lambda text: first not in text and not text[-1].isspace()
+            return lambda text: first not in text
+        if self.leads:
+            return lambda text: find(text) is None and not text[-1].isspace()
+        return lambda text: find(text) is None
+
+
+class _Candidate:
+    """A place where a delimiter may have begun: its offset in the held text, and how far it has come."""
+
+    __slots__ = ("ends", "start", "state")
+
+    def __init__(self, start: int, state: State) -> None:
+        self.start = start
+        self.state: State | None = state
+        self.ends: dict[int, int] | None = None
+
+
+class Scanner:
+    """One stream's search. `load` text, then call `advance` until it finds nothing more.
+
+    `text[at:]` is what is left to walk of the current chunk; a content parser that knows its own way through a stretch
+    (a JSON string) may move `at` itself while nothing is held.
+    """
+
+    __slots__ = ("_candidates", "_held", "_keep", "_length", "_searched", "at", "text")
+
+    def __init__(self, *, keep: bool = False) -> None:
+        """`keep=True` keeps all text, for patterns that look behind; such a template has no automaton at all."""
+        self.text = ""
+        self.at = 0
+        self._keep = keep
+        self._held: list[str] = []  # held text of earlier chunks
+        self._length = 0  # and its length
+        self._candidates: list[_Candidate] = []
+        self._searched: dict[tuple[int, bool], regex.Match[str] | None] = {}  # by delimiter: a search remembers where it has looked
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is held and nothing is left to walk."""
+        return not self._held and self.at >= len(self.text)
+
+    def waiting(self, watch: WatchList) -> Delimiter | None:
+        """The delimiter that the held text is already, if it only waits for what may lengthen it."""
+        if watch.automaton is None:
+            matches = (one for one in watch.delimiters if one.pattern.fullmatch(self.text, self.at) is not None)
+            return next(matches, None)
+        first = self._candidates[0] if self._candidates else None
+        if first is None or first.ends is None:
+            return None
+        return watch.delimiters[max(first.ends, key=first.ends.__getitem__)]
+
+    def load(self, text: str) -> None:
+        """Add a chunk."""
+        self._searched.clear()
+        if self._keep:
+            self.text += text
+            return
+        if self.at < len(self.text):
+            text = self.text[self.at :] + text
+        self.text = text
+        self.at = 0
+
+    # ------------------------------------------------------------------------------------------ the automaton's way
+
+    def advance(self, watch: WatchList, *, end: bool = False) -> tuple[str, Found | Partial | None]:
+        """Walk on. Returns the text that is decided, and the delimiter that follows it, if one was found.
+
+        With `end`, no more text will come: what is held is decided too, and text that had begun to be a delimiter is
+        returned as `Partial`.
+        """
+        automaton = watch.automaton
+        if automaton is None:
+            return self._advance_by_search(watch, end=end)
+        text, at = self.text, self.at
+        size = len(text)
+        decided_from = at  # of this chunk; nothing is decided of it while older text is held
+        mark = at  # where the held text begins in this chunk
+        candidates = self._candidates
+        if candidates:
+            mark = decided_from
+        start = automaton.start
+        while True:
+            if not candidates:
+                if self._held:  # nothing of it was a delimiter
+                    self.text, self.at = "".join(self._held) + text[decided_from:], 0
+                    skip = self._length + at - decided_from
+                    self._held, self._length = [], 0
+                    text, decided_from = self.text, 0
+                    at, size = skip, len(text)
+                found_at = watch.find(text, at) if at < size else -1
+                if found_at < 0:
+                    stop = size
+                    if watch.leads and not end and at < size:
+                        stop = at + len(text[at:].rstrip())
+                    if stop == size:
+                        self.at = size
+                        return text[decided_from:], None
+                    found_at = stop
+                elif watch.leads:
+                    found_at = at + len(text[at:found_at].rstrip())
+                at = mark = found_at
+            base = self._length - mark  # offset in the held text = place in the chunk + base
+            while at < size:
+                char = text[at]
+                at += 1
+                first = candidates[0] if candidates else None
+                if first is not None and first.ends is not None and first.state is not None:
+                    # a match that waits to grow: no later candidate matters any more
+                    self._step(first, char, at + base)
+                    del candidates[1:]
+                else:
+                    self._step_all(char, at + base, start)
+                    candidates = self._candidates
+                    if not candidates:
+                        break
+                    first = candidates[0]
+                if first is not None and first.ends is not None and (first.state is None or first.state.ended):
+                    return self._commit(watch, first, decided_from, mark, at)
+            if candidates:
+                break
+        # the chunk is walked, and something in it may still become a delimiter
+        if end:
+            for candidate in candidates:
+                if candidate.ends is not None:
+                    return self._commit(watch, candidate, decided_from, mark, size)
+        first = candidates[0]
+        before = "" if self._held else text[decided_from:mark]
+        self._held.append(text[mark:])
+        self._length += size - mark
+        self.at = size
+        if first.start:
+            whole = "".join(self._held)
+            before += whole[: first.start]
+            self._held, self._length = [whole[first.start :]], len(whole) - first.start
+            shift = first.start
+            for candidate in candidates:
+                candidate.start -= shift
+                if candidate.ends is not None:
+                    candidate.ends = {number: stop - shift for number, stop in candidate.ends.items()}
+        if not end:
+            return before, None
+        rest = "".join(self._held)
+        pending = first.state.pending if first.state is not None else ()
+        self.reset()
+        return before, Partial(tuple(watch.delimiters[number] for number in pending), rest)
+
+    def reset(self) -> None:
+        """Forget what is held and what is left to walk."""
+        self.text, self.at = "", 0
+        self._held, self._length = [], 0
+        self._candidates = []
+        self._searched.clear()
+
+    @staticmethod
+    def _step(candidate: _Candidate, char: str, stop: int) -> None:
+        state = candidate.state
+        assert state is not None
+        after = state.step(char)
+        candidate.state = after
+        if after is not None and after.matched:
+            if candidate.ends is None:
+                candidate.ends = {}
+            for number in after.matched:
+                candidate.ends[number] = stop
+
+    def _step_all(self, char: str, stop: int, start: State) -> None:
+        alive: list[_Candidate] = []
+        states: set[State] = set()
+        for candidate in self._candidates:
+            if candidate.state is not None:
+                self._step(candidate, char, stop)
+                if candidate.state is not None and candidate.state in states:
+                    candidate.state = None  # an earlier candidate has the same future
+                if candidate.state is None:
+                    if candidate.ends is None:
+                        continue
+                else:
+                    states.add(candidate.state)
+            alive.append(candidate)
+        begun = start.step(char)
+        if begun is not None and begun not in states:
+            candidate = _Candidate(stop - 1, begun)
+            if begun.matched:
+                candidate.ends = dict.fromkeys(begun.matched, stop)
+            alive.append(candidate)
+        self._candidates = alive
+
+    def _commit(
+        self, watch: WatchList, candidate: _Candidate, decided_from: int, mark: int, at: int
+    ) -> tuple[str, Found | None]:
+        text = self.text
+        before = "" if self._held else text[decided_from:mark]
+        whole = "".join([*self._held, text[mark:at]])
+        assert candidate.ends is not None
+        number, stop = min(
+            candidate.ends.items(),
+            key=lambda item: (-item[1], watch.delimiters[item[0]].order, watch.delimiters[item[0]].field),
+        )
+        delimiter = watch.delimiters[number]
+        groups: dict[str, str] = {}
+        spans: dict[str, tuple[int, int]] = {}
+        if delimiter.pattern.groupindex:
+            match = delimiter.pattern.fullmatch(whole, candidate.start, stop)
+            assert match is not None
+            groups = {name: value for name, value in match.groupdict().items() if value is not None}
+            spans = {name: (match.start(name) - candidate.start, match.end(name) - candidate.start) for name in groups}
+        found = Found(delimiter, whole[candidate.start : stop], groups, spans)
+        if stop >= self._length:
+            self.at = mark + stop - self._length
+        else:  # it ended in an older chunk: what was held behind it is walked again
+            self.text, self.at = whole[stop:] + text[at:], 0
+        self._held, self._length, self._candidates = [], 0, []
+        return before + whole[: candidate.start], found
+
+    # ---------------------------------------------------------------------------------------- the regex module's way
+
+    def _advance_by_search(self, watch: WatchList, *, end: bool) -> tuple[str, Found | Partial | None]:
+        # `text` is all that is kept and `at` the first undecided character: nothing is walked, all is searched
+        text, at = self.text, self.at
+        hold = len(text)
+        best: tuple[tuple[int, int, int, str], Delimiter, regex.Match[str]] | None = None
+        for delimiter in watch.delimiters:
+            match = self._search(delimiter, at, partial=not end)
+            if match is None:
+                continue
+            if not end and (match.partial or _can_grow(delimiter, match, text)):
+                hold = min(hold, match.start())
+                continue
+            key = (match.start(), match.start() - match.end(), delimiter.order, delimiter.field)
+            if best is None or key < best[0]:
+                best = (key, delimiter, match)
+        if best is not None and best[0][0] < hold:
+            _, delimiter, match = best
+            groups = {name: value for name, value in match.groupdict().items() if value is not None}
+            begin = match.start()
+            spans = {name: (match.start(name) - begin, match.end(name) - begin) for name in groups}
+            self.at = match.end()
+            return text[at:begin], Found(delimiter, match[0], groups, spans)
+        if not end:
+            self.at = hold
+            return text[at:hold], None
+        self.at = len(text)
+        tail, delimiters = _partial_tail(watch, text, at)
+        if delimiters:
+            return text[at:tail], Partial(delimiters, text[tail:])
+        return text[at:], None
+
+
+    def _search(self, delimiter: Delimiter, at: int, *, partial: bool) -> regex.Match[str] | None:
+        key = (id(delimiter), partial)
+        if key in self._searched:
+            match = self._searched[key]
+            if match is None or match.start() >= at:
+                return match
+        match = delimiter.pattern.search(self.text, at, partial=partial)
+        self._searched[key] = match
+        return match
+
+
+def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str) -> bool:
+    """Whether a whole match could still become another one as more text comes."""
+    at_edge = match.end() == len(text)
+    if delimiter.literals is not None:
+        if not at_edge:
+            return False
+        return any(other != match[0] and other.startswith(match[0]) for other in delimiter.literals)
+    if at_edge:
+        return True
+    # an end-of-text assertion may have held at the edge only: does the match survive one more character?
+    longer = delimiter.pattern.match(text + "\0", match.start())
+    if longer is None or longer.span() != match.span() or longer.groupdict() != match.groupdict():
+        return True
+    if _LAZY.search(delimiter.pattern.pattern):
+        return False  # what a lazy part could still take, it would not
+    whole = delimiter.pattern.fullmatch(text, match.start(), partial=True)
+    return whole is not None and whole.partial
+
+
+def _partial_tail(watch: WatchList, text: str, at: int) -> tuple[int, tuple[Delimiter, ...]]:
+    """Where text that had begun to be a delimiter begins at the end of the output, and which it could have been."""
+    tail = len(text)
+    delimiters: list[Delimiter] = []
+    for delimiter in watch.delimiters:
+        match = delimiter.pattern.search(text, at, partial=True)
+        if match is not None and match.partial and match.start() < len(text):
+            if match.start() < tail:
+                tail, delimiters = match.start(), []
+            if match.start() == tail:
+                delimiters.append(delimiter)
+    return tail, tuple(delimiters)

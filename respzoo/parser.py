@@ -1,0 +1,588 @@
+"""The streaming parser: text in, events out, a message at the end.
+
+One loop (`_pump`) asks the scanner for the next delimiter of the present watch list, hands the text before it to the
+region at hand, and acts on it: open, close, or, inside structured content, whatever the region's lexer makes of it.
+Most tokens never get there: where no delimiter can begin in a token, and none is held back, it is a chunk of the region
+at hand and `feed` returns at once.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, cast
+
+from respzoo.content import Json, Lexer, Raw, TagLexer, settle_raw
+from respzoo.delimiters import Found, Partial, Scanner, WatchList
+from respzoo.errors import ParseError
+from respzoo.events import Dropped, Event
+from respzoo.schema import Tool, Tools, read_tools
+from respzoo.spec import CALLS, CONTENT, CompiledTemplate, Field, apply_transform, compile_spec
+
+__all__ = ["OnMalformed", "ResponseParser", "parse_text"]
+
+OnMalformed = Literal["raise", "content", "drop"]
+"""What becomes of a closed region that does not parse: an error, content (its raw text), or nothing but a record."""
+
+_log = logging.getLogger("respzoo")
+_MARKER_CHARS = {"<": ">", "[": "]"}
+# a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
+_NEEDS_BRACKET = re.compile(r"(?:\(\?:|\(|\\[sn][*+?]?\??)*\\?[\]})\"'`]")
+_LOOKBEHIND = re.compile(r"\(\?<[=!](?:\\.|[^()\\])*\)")
+
+
+class ResponseParser:
+    """Parse one answer as it is generated.
+
+    Args:
+        template: a `ResponseTemplate`, or a template's plain dict.
+        prefix: the prompt as text; `""` says that the text to come is the whole message.
+        tools: what the model was offered, as `apply_chat_template` takes them; types the arguments of its calls.
+        on_malformed: `content` returns a malformed region's raw text as content, `drop` only records it.
+        on_unfinished: the same for a region that the end of the output cut off.
+
+    Raises:
+        TemplateError: the plain dict is no template.
+        ValueError: `prefix` is None.
+
+    Attributes:
+        initial_events: what the prefix has already opened, written or closed.
+        dropped: the regions that became no value, in order.
+    """
+
+    __slots__ = (
+        "_captures", "_dirty", "_explicit", "_field", "_finished", "_lexer", "_loose", "_name",
+        "_on_malformed", "_on_unfinished", "_opened", "_opener", "_output", "_parts", "_quiet", "_scanner", "_sink_markup",
+        "_sink_space", "_template", "_tools", "_watch", "dropped", "initial_events",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        template: CompiledTemplate | Mapping[str, Any],
+        *,
+        prefix: str,
+        tools: Iterable[Tool] | None = None,
+        on_malformed: Literal["content", "drop"] = "content",
+        on_unfinished: Literal["content", "drop"] = "drop",
+    ) -> None:
+        if not isinstance(prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(
+                f"prefix: expected the prompt as a string, found {type(prefix).__name__}; chat templates write part of "
+                "the answer (an opening <think>), which the parser must see. prefix='' says that there is none"
+            )
+        self._template = template if isinstance(template, CompiledTemplate) else compile_spec(template)
+        self._tools: Tools = read_tools(tools)
+        self._on_malformed = on_malformed
+        self._on_unfinished = on_unfinished
+        self._scanner = Scanner(keep=self._template.keeps_text)
+        self._output: dict[str, Any] = {}
+        for key, value in copy.deepcopy(dict(self._template.defaults)).items():
+            field = self._template.fields.get(key)
+            self._output[key if field is None else field.key] = value
+        self._loose: dict[str, list[str]] = {}  # text fields that do not repeat, by key: their pieces, verbatim
+        self._finished = False
+        self.dropped: list[Dropped] = []
+        self.initial_events: list[Event] = []
+        # the present region
+        self._field: Field | None = None
+        self._explicit = False
+        self._opened = False
+        self._captures: dict[str, str] = {}
+        self._opener = ""
+        self._parts: list[str] = []
+        self._lexer: Lexer | None = None
+        self._watch: WatchList = self._template.outside
+        self._sink_space = ""
+        self._sink_markup = False
+        # the hot path: None where a chunk needs the loop
+        self._quiet: Callable[[str], bool] | None = None
+        self._name = ""
+        self._dirty = False
+        self._leave()
+        start = self._template.after_anchor(prefix)
+        if start:
+            self._scanner.load(start)
+            self._pump(self.initial_events, end=False)
+
+    @property
+    def region(self) -> str | None:
+        """The field whose region the text so far has left us in; None between regions. A closer that is whole and only
+        waits for what may lengthen it counts as closed, an opener as opened."""
+        scanner = self._scanner
+        field: Field | None = self._field
+        if not scanner.idle:
+            waiting = scanner.waiting(self._watch)
+            if waiting is not None and waiting.kind == "open":
+                field = self._template.fields[waiting.field]
+            elif waiting is not None and waiting.kind in ("close", "end"):
+                field = self._template.implicit
+        return None if field is None else field.name
+
+    def feed(self, text: str) -> list[Event]:
+        """Take the next piece of the output, of any length. Returns what it decided.
+
+        Raises:
+            RuntimeError: after `finalize`.
+        """
+        quiet = self._quiet
+        if quiet is not None and text and quiet(text):
+            self._parts.append(text)
+            return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+        if self._finished:
+            raise RuntimeError("this parser is finished; one parser reads one answer")
+        events: list[Event] = []
+        if text:
+            self._scanner.load(text)
+            self._pump(events, end=False)
+        return events
+
+    def finalize(self) -> tuple[dict[str, Any], list[Event]]:
+        """The output has ended. Returns the message, and the events that only the end decided.
+
+        Raises:
+            RuntimeError: when called twice.
+        """
+        if self._finished:
+            raise RuntimeError("this parser is finished; one parser reads one answer")
+        events: list[Event] = []
+        self._pump(events, end=True)
+        self._finished = True
+        self._quiet = None
+        for key, pieces in self._loose.items():
+            field = next(field for field in self._template.fields.values() if field.key == key)
+            self._output[key] = field.content.parse("".join(pieces))
+        for field in self._template.fields.values():
+            if not field.optional and field.key not in self._output:
+                self._malformed(events, field, "", "a required field is missing", "malformed")
+        message = {
+            key: value
+            for key, value in self._output.items()
+            if key in self._template.defaults or not (value is None or value in ("", [], {}))
+        }
+        return message, events
+
+    # ------------------------------------------------------------------------------------------------------ the loop
+
+    def _pump(self, events: list[Event], *, end: bool) -> None:
+        scanner = self._scanner
+        stuck = 0
+        while True:
+            lexer = self._lexer
+            if lexer is not None and lexer.skip is not None:
+                if not self._skip_string(events, lexer):
+                    if not end:
+                        break
+                    self._close_at_end(events)
+                continue
+            before, found = scanner.advance(self._watch, end=end)
+            if before:
+                self._take(events, before)
+                stuck = 0
+            if isinstance(found, Found):
+                if found.text:
+                    stuck = 0
+                else:  # empty delimiters could follow one another for ever
+                    stuck += 1
+                    if stuck > 2 * len(self._template.fields):
+                        if self._step_over(events):
+                            continue
+                        if end:
+                            self._end(events, None)
+                        break
+                self._found(events, found)
+            elif not end:
+                break
+            else:
+                self._end(events, found)
+                if scanner.idle:
+                    break
+        self._name = "" if self._field is None else self._field.name
+        lexer = self._lexer
+        if not self._opened or not scanner.idle:
+            self._quiet = None
+        else:
+            self._quiet = self._watch.quiet if lexer is None else lexer.quiet
+
+    def _step_over(self, events: list[Event]) -> bool:
+        """Take one character as text, for want of any other progress."""
+        scanner = self._scanner
+        if scanner.at >= len(scanner.text):
+            return False
+        scanner.at += 1
+        self._take(events, scanner.text[scanner.at - 1])
+        return True
+
+    def _skip_string(self, events: list[Event], lexer: Lexer) -> bool:
+        """Walk through a quoted string. Returns False when the chunk ended inside it."""
+        scanner = self._scanner
+        text, at = scanner.text, scanner.at
+        if at >= len(text):
+            return False
+        assert lexer.skip is not None
+        stop = lexer.skip(text, at)
+        end = min(stop + 1, len(text))
+        scanner.at = end
+        self._chunk(events, text[at:end])
+        if stop < len(text):
+            lexer.stop(text[stop])
+            self._watch = lexer.watch
+        return True
+
+    def _take(self, events: list[Event], text: str) -> None:
+        """Decided text."""
+        field = self._field
+        if field is None:
+            self._take_stray(events, text)
+            return
+        if self._lexer is not None:
+            self._lexer.text(text)
+            self._watch = self._lexer.watch
+        self._chunk(events, text)
+
+    def _chunk(self, events: list[Event], text: str) -> None:
+        field = self._field
+        assert field is not None
+        if not self._opened:
+            self._opened = True
+            events.append({"type": "region_open", "field": field.name})
+        self._parts.append(text)
+        events.append({"type": "region_chunk", "field": field.name, "text": text, "dirty": self._dirty})
+
+    def _found(self, events: list[Event], found: Found) -> None:
+        kind = found.delimiter.kind
+        if self._explicit and self._lexer is not None:
+            keep = self._lexer.found(found, self._parts)
+            self._watch = self._lexer.watch
+            if keep is None:
+                self._chunk(events, found.text)
+                return
+            if keep:
+                self._chunk(events, found.text[:keep])
+            self._captures.update(found.groups)
+            self._close(events, found.text[keep:])
+        elif kind == "open":
+            self._close(events, "")
+            self._open(events, self._template.fields[found.delimiter.field], found)
+        elif kind == "close":
+            self._captures.update(found.groups)
+            self._close(events, found.text)
+        elif kind == "anchor":
+            self._close_stray(events)
+        else:
+            self._stray_marker(kind, found.text)
+
+    def _open(self, events: list[Event], field: Field, found: Found) -> None:
+        self._field, self._explicit, self._opened = field, True, True
+        self._captures = dict(found.groups)
+        self._opener = found.text
+        self._parts = []
+        self._dirty = not field.content.flat
+        self._lexer = None if field.lexer is None else field.lexer()
+        self._watch = field.watch if self._lexer is None else self._lexer.watch
+        events.append({"type": "region_open", "field": field.name})
+
+    def _leave(self) -> None:
+        """Be between regions: in the implicit field's, or in nobody's."""
+        field = self._template.implicit
+        self._field, self._explicit, self._opened = field, False, False
+        self._captures = {}
+        self._opener = ""
+        self._parts = []
+        self._lexer = None
+        self._watch = self._template.outside
+        self._dirty = field is not None and not field.content.flat
+
+    # ----------------------------------------------------------------------------------------------- regions that end
+
+    def _close(self, events: list[Event], closer: str) -> None:
+        field = self._field
+        if field is None:
+            self._close_stray(events)
+        elif self._opened:
+            self._settle(events, field, "".join(self._parts), closer)
+        self._leave()
+
+    def _settle(self, events: list[Event], field: Field, body: str, closer: str) -> None:
+        """A region has ended by the template's word: its text becomes a value, or is malformed."""
+        if not self._explicit and not field.content.flat and not body.strip():
+            # white space between regions is no value of a structured implicit field
+            events.append({"type": "region_close", "field": field.name, "value": None})
+            return
+        try:
+            value = self._value(field, body)
+        except Exception as error:  # noqa: BLE001  whatever a model wrote, and a content parser made of it
+            self._malformed(events, field, self._opener + body + closer, _reason(error), "malformed")
+            return
+        self._keep(field, value, body)
+        events.append({"type": "region_close", "field": field.name, "value": value})
+
+    def _value(self, field: Field, body: str) -> Any:
+        calls = field.key == CALLS
+        value = field.content.parse_lexed(self._lexer, body, strict=calls)
+        if field.transform is not None:
+            if not field.transform_each:
+                value = apply_transform(field.transform, {**self._captures, "content": value})
+            elif not isinstance(value, list):
+                raise ValueError(f"expected a list of calls, found {type(value).__name__}")
+            else:
+                items = cast("list[Any]", value)
+                if not all(isinstance(item, Mapping) for item in items):
+                    raise ValueError("expected a list of objects, found something else in it")
+                value = [apply_transform(field.transform, {**self._captures, **item}) for item in items]
+        value = finish_value(value, self._tools, calls=calls)
+        if field.join is not None and not isinstance(value, str):
+            raise ValueError(f"'join' needs text, found {type(value).__name__}")
+        return value
+
+    def _keep(self, field: Field, value: Any, body: str) -> None:
+        key = field.key
+        if field.join is not None:
+            before = self._output.get(key)
+            self._output[key] = value if before is None else before + field.join + value
+        elif field.repeats:
+            self._output.setdefault(key, []).append(value)
+        elif field.flat:
+            self._loose.setdefault(key, []).append(body)
+        else:
+            self._output[key] = value
+
+    def _malformed(
+        self,
+        events: list[Event],
+        field: Field,
+        raw: str,
+        error: str,
+        reason: Literal["malformed", "unfinished"],
+    ) -> None:
+        self.dropped.append({"field": field.name, "raw": raw, "error": error, "reason": reason})
+        _log.debug("%s %s region: %s", reason, field.name, error)
+        events.append(
+            {"type": "region_malformed", "field": field.name, "raw": raw, "error": error, "reason": reason}
+        )
+        policy = self._on_malformed if reason == "malformed" else self._on_unfinished
+        if policy == "content":
+            self._add_content(raw)
+
+    def _add_content(self, raw: str) -> None:
+        """Text that no field could take is content."""
+        field = self._template.fields.get(CONTENT)
+        if field is None or not (field.flat or field.repeats):
+            self._output[CONTENT] = f"{self._output.get(CONTENT) or ''}{raw}"
+        elif field.repeats and field.join is None:
+            self._output.setdefault(CONTENT, []).append(raw)
+        else:
+            self._keep(field, raw, raw)
+
+    # ------------------------------------------------------------------------------------------------- the end of all
+
+    def _end(self, events: list[Event], partial: Partial | None) -> None:
+        """The output has ended behind what is taken, but for text that had begun to be a delimiter."""
+        if partial is not None:
+            if self._explicit:
+                self._close_at_end(events, partial)
+                return
+            opens = [delimiter for delimiter in partial.delimiters if delimiter.kind == "open"]
+            if opens and _begins_with_marker(partial.text):
+                self._close(events, "")
+                field = self._template.fields[opens[0].field]
+                self._malformed(events, field, partial.text, "the output ended in its opening", "unfinished")
+                return
+            self._take(events, partial.text)
+        if self._explicit:
+            self._close_at_end(events)
+        else:
+            self._close(events, "")
+
+    def _close_at_end(self, events: list[Event], partial: Partial | None = None) -> None:
+        """The output ended inside an explicit region. Text is as good as ever; a structured value must be whole."""
+        field = self._field
+        assert field is not None
+        tail = "" if partial is None else partial.text
+        lexer = self._lexer
+        self._scanner.reset()
+        if field.content.flat:
+            if tail:
+                self._chunk(events, tail)
+            self._close(events, "")
+            return
+        if tail and isinstance(lexer, TagLexer):
+            self._chunk(events, tail)
+            tail = ""
+        if isinstance(lexer, TagLexer) and (closer := lexer.close_last(self._parts)) is not None:
+            self._close(events, closer)
+            return
+        body = "".join(self._parts)
+        if field.close is None or self._may_stand_open(field, lexer, tail):
+            try:
+                value = self._value(field, body + (tail if field.close is None else ""))
+            except Exception as error:  # noqa: BLE001  as in _settle
+                why = _reason(error)
+            else:
+                self._keep(field, value, body)
+                events.append({"type": "region_close", "field": field.name, "value": value})
+                self._leave()
+                return
+        else:
+            why = "the output ended inside it"
+        if tail:
+            self._chunk(events, tail)
+        body += tail
+        # a closer inside what never ended: the region was closed, and cannot be a value
+        if field.close is None:
+            closed = lexer is not None and not lexer.cut(body)
+        else:
+            closed = field.close.pattern.search(body) is not None
+        self._malformed(events, field, self._opener + body, why, "malformed" if closed else "unfinished")
+        self._leave()
+
+    def _may_stand_open(self, field: Field, lexer: Lexer | None, tail: str) -> bool:
+        """Whether nothing can be missing but a closer that the engine may have cut as a stop token."""
+        if not field.content.complete_without_closer or (lexer is not None and not lexer.whole()):
+            return False
+        assert field.close is not None
+        return bool(tail.strip()) or _NEEDS_BRACKET.match(_LOOKBEHIND.sub("", field.close.pattern.pattern)) is None
+
+    # --------------------------------------------------------------------------------- text that is in no field's region
+
+    def _take_stray(self, events: list[Event], text: str) -> None:
+        """A template without an implicit field: text between regions is the answer of a model that left its markers
+        out, unless it is white space or broken markup."""
+        if self._sink_markup:
+            self._parts.append(text)
+            return
+        if not self._parts:
+            text = text.lstrip()
+            if not text:
+                return
+            events.append({"type": "region_open", "field": CONTENT})
+        text = self._sink_space + text
+        shown = text.rstrip()
+        self._sink_space = text[len(shown) :]
+        if shown:
+            self._parts.append(shown)
+            events.append({"type": "region_chunk", "field": CONTENT, "text": shown, "dirty": False})
+
+    def _stray_marker(self, kind: str, text: str) -> None:
+        """A marker of the template's own that opens nothing here."""
+        if self._sink_markup:
+            self._parts.append(text)
+        elif self._parts:
+            self._sink_space += text  # inside an answer it is text, unless nothing comes behind it
+        elif kind == "marker":
+            self._sink_markup = True
+            self._parts.append(text)
+
+    def _close_stray(self, events: list[Event]) -> None:
+        text = "".join(self._parts)
+        markup, self._sink_markup = self._sink_markup, False
+        self._sink_space = ""
+        self._parts = []
+        if not text:
+            return
+        if not markup:
+            self._add_content(text)
+            events.append({"type": "region_close", "field": CONTENT, "value": text})
+        else:
+            error = "markup between regions that opens no field of the template"
+            self.dropped.append({"field": "", "raw": text, "error": error, "reason": "malformed"})
+            _log.debug("dropped %d characters: %s", len(text), error)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _begins_with_marker(text: str) -> bool:
+    """Whether text that was to become an opener holds a whole marker (`<tool_call>`, `[TOOL_CALLS]`) at its start."""
+    text = text.lstrip()
+    end = _MARKER_CHARS.get(text[:1])
+    return end is not None and end in text
+
+
+def finish_value(value: Any, tools: Tools, *, calls: bool) -> Any:
+    """Type the arguments of the calls in a region's value, and settle what is still raw in it.
+
+    Raises:
+        ValueError: `calls`, and something in it is no call.
+    """
+    if isinstance(value, list):
+        return [finish_value(item, tools, calls=calls) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        if calls and not isinstance(value, str | int | float | bool | Raw | None):
+            raise ValueError(f"expected a call, found {type(value).__name__}")
+        return settle_raw(value)
+    value = cast("dict[str, Any]", value)
+    if "function" in value:
+        function = value["function"]
+        if isinstance(function, dict):
+            return {**_settled(value), "function": _finish_call(cast("dict[str, Any]", function), tools, calls=calls)}
+        if calls:
+            raise ValueError(f"expected a call's name and arguments, found {type(function).__name__}")
+    elif calls:
+        return _finish_call(value, tools, calls=calls)
+    return settle_raw(value)
+
+
+def _settled(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: item if key == "function" else settle_raw(item) for key, item in value.items()}
+
+
+def _finish_call(call: dict[str, Any], tools: Tools, *, calls: bool) -> dict[str, Any]:
+    call = {key: item if key == "arguments" else settle_raw(item) for key, item in call.items()}
+    name, arguments = call.get("name"), call.get("arguments")
+    if calls:
+        if not isinstance(name, str) or not name:
+            raise ValueError("a call without a name" if name is None else f"a call's name cannot be {name!r}")
+        arguments = _open_arguments(arguments)
+    if isinstance(name, str) and isinstance(arguments, dict):
+        arguments = tools.typed(name, cast("dict[str, Any]", arguments))
+    elif "arguments" in call:
+        arguments = settle_raw(arguments)
+    if calls or "arguments" in call:
+        call["arguments"] = arguments
+    return call
+
+
+def _open_arguments(arguments: Any) -> Any:
+    """A call's arguments as an object: absent ones are none, one level of JSON in a string is opened."""
+    if isinstance(arguments, Raw):
+        arguments = arguments.value()
+    if arguments is None or arguments == "":
+        return {}
+    if isinstance(arguments, str):
+        arguments = Json({}).parse(arguments, strict=True)
+    if not isinstance(arguments, dict):
+        raise ValueError(f"a call's arguments cannot be a {type(arguments).__name__}")
+    return cast("dict[str, Any]", arguments)
+
+
+def parse_text(
+    template: CompiledTemplate | Mapping[str, Any],
+    text: str,
+    *,
+    prefix: str,
+    tools: Iterable[Tool] | None = None,
+    on_malformed: OnMalformed = "raise",
+) -> dict[str, Any]:
+    """One whole output, parsed. The arguments are `ResponseParser`'s.
+
+    Raises:
+        ParseError: `on_malformed="raise"`, and a region is malformed or was cut off.
+    """
+    parser = ResponseParser(
+        template, prefix=prefix, tools=tools, on_malformed="content" if on_malformed == "content" else "drop"
+    )
+    parser.feed(text)
+    message, _ = parser.finalize()
+    bad = next((record for record in parser.dropped if record["field"]), None)
+    if on_malformed == "raise" and bad is not None:
+        where = f"{bad['reason']} {bad['field']} region"
+        raise ParseError(
+            f"{where}: {bad['error']}\n  in {bad['raw'][:200]!r}\n  on_malformed='content' or 'drop' parses on",
+            message=message,
+            raw=bad["raw"],
+            field=bad["field"],
+        )
+    return message

@@ -1,0 +1,265 @@
+"""Type a call's arguments by the tool's JSON Schema.
+
+What came as JSON keeps its type. What came as raw text (xml-inline, kv-lines) is read by its schema: a string stays
+the text; integer, number, boolean, null, object and array by JSON's own grammar, with Python's True, False and None
+where models write them; where a string is one of several types, text that would not come back exactly stays a string
+(`02139`); what does not fit stays the text. Without a schema it is the text, unless the template says otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from respzoo.content import Raw, settle_raw
+
+__all__ = ["Tool", "Tools", "read_tools"]
+
+Tool = Mapping[str, Any] | Callable[..., Any]
+"""A tool as `apply_chat_template` takes it: a JSON schema or a Python function."""
+
+Schema = Mapping[str, Any]
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_CONSTANTS = {"true": True, "True": True, "false": False, "False": False}
+_MOST_STEPS = 64  # through references and unions
+
+
+class Tools:
+    """The tools that a model was offered: typing for the arguments of its calls."""
+
+    def __init__(self, parameters: Mapping[str, Schema]) -> None:
+        self._parameters = parameters
+
+    def __bool__(self) -> bool:
+        return bool(self._parameters)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parameters
+
+    def typed(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call of `name`, each by its schema. Raises ValueError as a value parser does."""
+        root = self._parameters.get(name)
+        if root is None:
+            return cast("dict[str, Any]", settle_raw(dict(arguments)))
+        properties, others = _properties(root, root)
+        return {key: _typed(value, properties.get(key, others), root) for key, value in arguments.items()}
+
+
+def read_tools(tools: Iterable[Tool] | None) -> Tools:
+    """Tools as `apply_chat_template` takes them: JSON schemas (bare, or under `function`), or Python functions.
+
+    Raises:
+        TypeError: a Python function, without transformers to read its schema from its docstring.
+    """
+    parameters: dict[str, Schema] = {}
+    for tool in tools or ():
+        schema = _function_schema(tool) if inspect.isfunction(tool) or inspect.ismethod(tool) else tool
+        if not isinstance(schema, Mapping):
+            continue
+        function = cast("Mapping[str, Any]", schema.get("function", schema))
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            continue
+        given = function.get("parameters")
+        parameters[function["name"]] = cast("Schema", given) if isinstance(given, Mapping) else {}
+    return Tools(parameters)
+
+
+def _function_schema(tool: Callable[..., Any]) -> Any:
+    try:
+        from transformers.utils import get_json_schema  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+    except ImportError as error:
+        raise TypeError(
+            f"tool {tool.__name__!r} is a Python function; reading its schema needs transformers "
+            "(pip install transformers), or pass the tool as a JSON schema"
+        ) from error
+    return get_json_schema(tool)  # pyright: ignore[reportUnknownVariableType]
+
+
+def _resolve(schema: Any, root: Schema) -> list[Schema]:
+    """The alternatives that a schema allows, its references and unions followed."""
+    found: list[Schema] = []
+    stack = [schema]
+    for _ in range(_MOST_STEPS):
+        if not stack:
+            break
+        at = stack.pop(0)
+        if not isinstance(at, Mapping):
+            continue
+        at = cast("Schema", at)
+        found.append(at)
+        reference = at.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#"):
+            stack.append(_pointed(root, reference))
+        for union in ("anyOf", "oneOf", "allOf"):
+            choices = at.get(union)
+            if isinstance(choices, Sequence) and not isinstance(choices, str):
+                stack.extend(cast("Sequence[Any]", choices))
+    return found
+
+
+def _pointed(root: Schema, reference: str) -> Any:
+    at: Any = root
+    for step in reference.lstrip("#").split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        at = cast("Schema", at).get(step) if isinstance(at, Mapping) else None
+    return at
+
+
+def _properties(schema: Any, root: Schema) -> tuple[dict[str, Any], Any]:
+    """The schemas of an object's keys, and the one for all other keys."""
+    properties: dict[str, Any] = {}
+    others: Any = None
+    for part in _resolve(schema, root):
+        given = part.get("properties")
+        if isinstance(given, Mapping):
+            properties.update(cast("Mapping[str, Any]", given))
+        if isinstance(part.get("additionalProperties"), Mapping):
+            others = part["additionalProperties"]
+    return properties, others
+
+
+_JSON_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+    (dict, "object"),
+    (type(None), "null"),
+)
+
+
+def _types(alternatives: Sequence[Schema]) -> tuple[set[str], list[Any]]:
+    """The type names that the alternatives allow, and the values that they name one by one."""
+    types: set[str] = set()
+    values: list[Any] = []
+    for part in alternatives:
+        declared = part.get("type")
+        if isinstance(declared, str):
+            types.add(declared)
+        elif isinstance(declared, Sequence):
+            types.update(name for name in cast("Sequence[Any]", declared) if isinstance(name, str))
+        if part.get("nullable") is True:
+            types.add("null")
+        named = list(cast("Sequence[Any]", part["enum"])) if isinstance(part.get("enum"), Sequence) else []
+        if "const" in part:
+            named.append(part["const"])
+        values += named
+        if declared is None:
+            types.update(next(name for kind, name in _JSON_TYPES if isinstance(value, kind)) for value in named)
+    return types, values
+
+
+def _typed(value: Any, schema: Any, root: Schema) -> Any:
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        if not any(isinstance(item, Raw) for item in items):
+            return items
+        # a key that came more than once: each by the items' schema, where there is one
+        of_items = next((part["items"] for part in _resolve(schema, root) if "items" in part), schema)
+        return [_typed(item, of_items, root) for item in items]
+    if not isinstance(value, Raw):
+        return settle_raw(value)
+    types, values = _types(_resolve(schema, root))
+    if not types:
+        return value.value()
+    return _read(value.text, types, values)
+
+
+def _read(text: str, types: set[str], values: Sequence[Any]) -> Any:
+    if any(isinstance(named, str) and named == text for named in values):
+        return text
+    stripped = text.strip()
+    for read in _readers(types):
+        try:
+            value = read(stripped)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if "string" not in types or _comes_back(value, text):
+            return value
+    return text
+
+
+def _readers(types: set[str]) -> list[Callable[[str], Any]]:
+    readers: list[Callable[[str], Any]] = []
+    if "null" in types:
+        readers.append(_null)
+    if "boolean" in types:
+        readers.append(_boolean)
+    if "integer" in types:
+        readers.append(_integer)
+    if "number" in types:
+        readers.append(_number)
+    if "object" in types:
+        readers.append(lambda text: _structure(text, dict))
+    if "array" in types:
+        readers.append(lambda text: _structure(text, list))
+    return readers
+
+
+def _comes_back(value: Any, text: str) -> bool:
+    if json.dumps(value, ensure_ascii=False) == text:
+        return True
+    return isinstance(value, dict | list) and json.dumps(value, ensure_ascii=False, separators=(",", ":")) == text
+
+
+def _null(text: str) -> None:
+    if text not in ("null", "None"):
+        raise ValueError("not null")
+
+
+def _boolean(text: str) -> bool:
+    if text not in _CONSTANTS:
+        raise ValueError("not a boolean")
+    return _CONSTANTS[text]
+
+
+def _number(text: str) -> int | float:
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueError("not a number")
+    if text.lstrip("-").isdigit():
+        return int(text)
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("too large")
+    return number
+
+
+def _integer(text: str) -> int:
+    number = _number(text)
+    if isinstance(number, float):
+        if not number.is_integer():
+            raise ValueError("not whole")
+        return int(number)
+    return number
+
+
+def _structure(text: str, kind: type) -> Any:
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except ValueError:
+        value = ast.literal_eval(text) if text[:1] in ("{", "[") else None  # Python's quotes and constants
+        if not _is_json(value):
+            raise ValueError("not JSON") from None
+    if not isinstance(value, kind):
+        raise ValueError(f"not {kind.__name__}")
+    return value
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return all(isinstance(key, str) and _is_json(item) for key, item in pairs)
+    if isinstance(value, list):
+        return all(map(_is_json, cast("list[Any]", value)))
+    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))

@@ -1,0 +1,117 @@
+"""`ResponseTemplate`: a response template as users hold it, with the three ways to run it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, overload
+
+from respzoo.message import MessageStream
+from respzoo.parser import OnMalformed, ResponseParser, parse_text
+from respzoo.schema import Tool
+from respzoo.spec import CompiledTemplate, compile_spec
+
+__all__ = ["ResponseTemplate"]
+
+
+class ResponseTemplate(CompiledTemplate):
+    """Where a model's output has its reasoning, its answer and its calls. Checked and compiled once, never changed.
+
+    Args:
+        spec: the plain dict, in the language of transformers' `response_template`.
+        name: what it is called, in errors and logs.
+        source: where it came from and why it was chosen.
+
+    Raises:
+        TemplateError: with every problem and its place.
+    """
+
+    name: str
+    source: str
+
+    def __init__(self, spec: Mapping[str, Any], *, name: str = "", source: str = "") -> None:
+        spec = copy.deepcopy(dict(spec)) if isinstance(spec, Mapping) else spec  # pyright: ignore[reportUnnecessaryIsInstance]
+        compiled = compile_spec(spec, name=name)
+        self.__dict__.update(vars(compiled), name=name, source=source or "given by the caller")
+
+    def __repr__(self) -> str:
+        return f"<ResponseTemplate {self.name or 'unnamed'}: {', '.join(self.fields)}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ResponseTemplate) and (self.spec, self.name) == (other.spec, other.name)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @overload
+    def parse(
+        self,
+        text: str,
+        *,
+        prefix: str,
+        tools: Iterable[Tool] | None = None,
+        on_malformed: OnMalformed = "raise",
+    ) -> dict[str, Any]: ...
+    @overload
+    def parse(
+        self,
+        text: Sequence[str],
+        *,
+        prefix: str | Sequence[str],
+        tools: Iterable[Tool] | None = None,
+        on_malformed: OnMalformed = "raise",
+    ) -> list[dict[str, Any]]: ...
+    def parse(
+        self,
+        text: str | Sequence[str],
+        *,
+        prefix: str | Sequence[str],
+        tools: Iterable[Tool] | None = None,
+        on_malformed: OnMalformed = "raise",
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """Parse whole output. A list of texts gives a list of messages, with one prefix for all or one each.
+
+        Args:
+            text: what the model generated, without the prompt.
+            prefix: the prompt as text, or `""` where the text is the whole message.
+            tools: as `apply_chat_template` takes them; types the arguments of calls.
+            on_malformed: `raise`, or return a malformed region's text as `content`, or `drop` it.
+
+        Raises:
+            ParseError: on_malformed is `raise`, and a region is malformed or was cut off.
+            ValueError: as many prefixes as texts are needed, or one.
+        """
+        if isinstance(text, str) and isinstance(prefix, str):
+            return parse_text(self, text, prefix=prefix, tools=tools, on_malformed=on_malformed)
+        texts = [text] if isinstance(text, str) else list(text)
+        prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
+        if len(prefixes) != len(texts):
+            raise ValueError(f"{len(texts)} texts but {len(prefixes)} prefixes; give one for all, or one each")
+        tools = None if tools is None else list(tools)
+        return [
+            parse_text(self, one, prefix=its, tools=tools, on_malformed=on_malformed)
+            for one, its in zip(texts, prefixes, strict=True)
+        ]
+
+    def parser(self, *, prefix: str, tools: Iterable[Tool] | None = None) -> ResponseParser:
+        """A `ResponseParser` for one answer: events."""
+        return ResponseParser(self, prefix=prefix, tools=tools)
+
+    def stream(
+        self,
+        *,
+        prefix: str,
+        tools: Iterable[Tool] | None = None,
+        arguments: Literal["stream", "complete"] = "stream",
+        on_malformed: Literal["content", "drop"] = "content",
+        on_unfinished: Literal["content", "drop"] = "drop",
+    ) -> MessageStream:
+        """A `MessageStream` for one answer: OpenAI's chat deltas."""
+        return MessageStream(
+            self,
+            prefix=prefix,
+            tools=tools,
+            arguments=arguments,
+            on_malformed=on_malformed,
+            on_unfinished=on_unfinished,
+        )
