@@ -28,7 +28,7 @@ lint: $(BIN)/.dev  ## ruff: lint and formatting
 	$(BIN)/ruff format --check .
 
 types: $(BIN)/.dev  ## pyright, strict
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(BIN)/.dev  ## speed beside the reference; writes the README's table
 	$(BIN)/python tools/bench/bench.py $(ARGS)

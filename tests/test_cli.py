@@ -142,9 +142,9 @@ def test_parse_standard_input_by_family_on_one_line() -> None:
 
 def test_parse_with_a_template_of_ones_own(reply: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
-    fields = {"content": {"open": "<think>", "close": "</think>"}}
+    fields = {"thoughts": {"open": "<think>", "close": "</think>"}, "content": {}}
     file.write_text(json.dumps({"start_anchor": "assistant", "fields": fields}))
-    assert json.loads(run("parse", reply, "-t", str(file), "--json").stdout) == {"content": "Hm."}
+    assert json.loads(run("parse", reply, "-t", str(file), "--json").stdout)["thoughts"] == "Hm."
     file.write_text(json.dumps({"start_anchor": "assistant", "fields": {"content": {"opens": "<think>"}}}))
     result = run("parse", reply, "-t", str(file), code=2)
     assert "$.fields.content" in result.stderr

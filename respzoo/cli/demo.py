@@ -40,9 +40,7 @@ def demo(
     pause = PAUSE if console.is_terminal and not fast else 0.0
     for name in [sample] if sample else known:
         play(console, known[name], pause)
-    console.print(
-        "Next: [bold]respzoo list[/] shows the families, [bold]respzoo which MODEL[/] a model's template and why."
-    )
+    console.print("next: [bold]respzoo list[/] for the families, [bold]respzoo which MODEL[/] for a model's template")
 
 
 def play(console: Console, sample: dict[str, Any], pause: float) -> None:

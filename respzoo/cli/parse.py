@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -108,7 +109,8 @@ def chunks(file: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as source:
-            while data := source.read1(1 << 16):
+            # read1 returns what has come, read would wait for a whole block
+            while data := cast(io.BufferedIOBase, source).read1(1 << 16):
                 yield decoder.decode(data)
         yield decoder.decode(b"", final=True)
     except (OSError, UnicodeDecodeError) as error:
