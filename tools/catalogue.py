@@ -12,7 +12,7 @@ from respzoo.plugins import Family, loaded
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN, END = "<!-- families:begin (make catalogue) -->", "<!-- families:end -->"
-SHOWN = 4
+SHOWN = 2
 """Ids named in a row."""
 
 

@@ -122,7 +122,7 @@ class RegionPrinter:
             self._line(f"= {function['name']}({arguments})", "bold cyan")
 
 
-def _short(value: Any, limit: int = 60) -> str:
+def _short(value: Any, limit: int = 40) -> str:
     """A value as Python writes it, cut: the message holds it whole."""
     text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 4]}...{text[-1]}"

@@ -52,7 +52,7 @@ def play(console: Console, sample: dict[str, Any], pause: float) -> None:
     console.print(Text(f"sample    {sample['fixture']} ({sample['license']})"), soft_wrap=True)
     console.print(Text(f"tokens    {len(tokens)}, as the model's own tokenizer cuts them"), soft_wrap=True)
     console.print()
-    console.print(Text("what the model writes", style="bold reverse"))
+    console.print(Text(" what the model writes ", style="bold reverse"))
     console.print(Text("".join(tokens), style="dim"), soft_wrap=True)
     console.print()
 
@@ -66,6 +66,6 @@ def play(console: Console, sample: dict[str, Any], pause: float) -> None:
     printer.print(events)
 
     console.print()
-    console.print(Text("message", style="bold reverse"))
+    console.print(Text(" message ", style="bold reverse"))
     print_json(console, message)
     console.print()
