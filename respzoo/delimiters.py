@@ -3,7 +3,7 @@
 Strategy. A *watch list* is compiled once: the delimiters that matter in one state of the parser. Its literals and
 patterns become one automaton (patterns.py). A stream's *scanner* walks the text with it:
 
-- a chunk in which no delimiter can begin costs one search for the characters that could (`WatchList.quiet`);
+- a chunk in which no delimiter can begin costs one search for the characters that could (`WatchList.clear`);
 - from such a character on, every place where a delimiter may have begun is a *candidate*, advanced once a character;
   the text from the first living candidate on is held, everything before it is decided;
 - a candidate ends as the `regex` module would end it: earliest start first, then the preferred way to match. One that
@@ -19,16 +19,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import regex
 
 from respzoo.patterns import Automaton, Node, State, Unsupported, first_sets, read
 
-__all__ = ["Delimiter", "Found", "Partial", "Scanner", "WatchList"]
+__all__ = ["WEAK", "Delimiter", "Found", "Partial", "Scanner", "WatchList"]
 
 _LOOKS_BEHIND = re.compile(r"\(\?<[=!]|(?<!\\)(?:\\\\)*\\[bBAGKmM]|(?<![\[\\])\^")
 _LAZY = re.compile(r"[*+?}]\?")
+_GROUP_HEAD = re.compile(r"\(\?(?:P?<\w+>|<?[=!]|:)")
+_MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
+
+WEAK = 9
+"""The order of a delimiter that gives way to every other that begins at the same place, however long."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Delimiter:
     field: str
     pattern: regex.Pattern[str]
     literals: tuple[str, ...] | None = None
-    order: int = 0  # at one place, of one length: opens (0) come before closes (1)
+    order: int = 0  # at one place, of one length: opens (0) come before closes (1); WEAK ones come last at any length
 
     @classmethod
     def literal(cls, kind: str, field: str, literals: Sequence[str], order: int = 0) -> Delimiter:
@@ -54,13 +60,28 @@ class Delimiter:
     def regex(cls, kind: str, field: str, source: str, order: int = 0) -> Delimiter:
         return cls(kind, field, regex.compile(source, regex.DOTALL), None, order)
 
-    def renamed(self, kind: str) -> Delimiter:
-        return Delimiter(kind, self.field, self.pattern, self.literals, self.order)
-
     @property
     def looks_behind(self) -> bool:
         """Whether a match may depend on text before it, so that this must be kept."""
         return self.literals is None and _LOOKS_BEHIND.search(self.pattern.pattern) is not None
+
+    @cached_property
+    def probe(self) -> regex.Pattern[str] | None:
+        """Never matches, but partly, at the end of a text: finds where a match may have begun."""
+        if self.literals is not None:
+            return None
+        return regex.compile(f"(?:{self.pattern.pattern})(?=x)(?!x)", regex.DOTALL)
+
+    def markers(self) -> tuple[str, ...]:
+        """The whole markers (`<tool_call>`, `[TOOL_CALLS]`) that are written in it."""
+        texts = self.literals
+        if texts is None:
+            texts = (_GROUP_HEAD.sub("(", self.pattern.pattern).replace("\\", ""),)
+        return tuple(marker for text in texts for marker in _MARKER.findall(text))
+
+    def rank(self, length: int) -> tuple[bool, int, int, str]:
+        """Orders the delimiters that begin at one place; the least is the one that counts."""
+        return self.order == WEAK, -length, self.order, self.field
 
     def tree(self) -> Node:
         """The syntax tree for the automaton; raises `Unsupported`."""
@@ -93,12 +114,13 @@ class WatchList:
         self.delimiters = tuple(delimiters)
         self.automaton: Automaton | None = None
         self.leads = False
-        self.first: str = ""
+        self.first = ""
         self._find: Callable[..., Any] | None = None
-        self.quiet: Callable[[str], bool] | None = None
-        """Tells whether no delimiter can begin in a text (not empty), nor where it ends. None: only a search can."""
+        self.clear: Callable[[str], bool] | None = None
+        """Tells whether no delimiter can begin in a text, but with white space at its end (if it `leads`); for one
+        `first` character it is enough that this is not there. None: only a search can tell."""
         if not delimiters:
-            self.quiet = lambda text: True
+            self.clear = lambda text: True
             return
         try:
             if not plain:
@@ -113,7 +135,11 @@ class WatchList:
                 self._find = re.compile(f"[{re.escape(self.first)}]").search
         else:
             self._find = regex.compile("|".join(chars.source for chars in firsts), regex.DOTALL).search
-        self.quiet = self._quiet()
+        if (search := self._find) is not None:
+            self.clear = lambda text: search(text) is None
+        else:
+            first = self.first
+            self.clear = lambda text: first not in text
 
     def find(self, text: str, at: int) -> int:
         """Where a delimiter's first character that is not leading white space is, from `at` on; -1 if nowhere."""
@@ -121,17 +147,6 @@ class WatchList:
             return text.find(self.first, at) if self.first else -1
         match = self._find(text, at)
         return -1 if match is None else match.start()
-
-    def _quiet(self) -> Callable[[str], bool]:
-        """The hot path of a stream, one call a token: made for the case at hand."""
-        first, find = self.first, self._find
-        if find is None:
-            if self.leads:
-                return lambda text: first not in text and not text[-1].isspace()
-            return lambda text: first not in text
-        if self.leads:
-            return lambda text: find(text) is None and not text[-1].isspace()
-        return lambda text: find(text) is None
 
 
 class _Candidate:
@@ -251,7 +266,7 @@ class Scanner:
         # the chunk is walked, and something in it may still become a delimiter
         if end:
             for candidate in candidates:
-                if candidate.ends is not None:
+                if candidate.ends is not None and not self._gives_way(watch, candidate):
                     return self._commit(watch, candidate, decided_from, mark, size)
         first = candidates[0]
         before = "" if self._held else text[decided_from:mark]
@@ -273,6 +288,14 @@ class Scanner:
         pending = first.state.pending if first.state is not None else ()
         self.reset()
         return before, Partial(tuple(watch.delimiters[number] for number in pending), rest)
+
+    @staticmethod
+    def _gives_way(watch: WatchList, candidate: _Candidate) -> bool:
+        """Whether only weak delimiters have matched and a stronger one has begun."""
+        pending = () if candidate.state is None else candidate.state.pending
+        return all(watch.delimiters[number].order == WEAK for number in candidate.ends or ()) and any(
+            watch.delimiters[number].order != WEAK for number in pending
+        )
 
     def reset(self) -> None:
         """Forget what is held and what is left to walk."""
@@ -322,10 +345,7 @@ class Scanner:
         before = "" if self._held else text[decided_from:mark]
         whole = "".join([*self._held, text[mark:at]])
         assert candidate.ends is not None
-        number, stop = min(
-            candidate.ends.items(),
-            key=lambda item: (-item[1], watch.delimiters[item[0]].order, watch.delimiters[item[0]].field),
-        )
+        number, stop = min(candidate.ends.items(), key=lambda item: watch.delimiters[item[0]].rank(item[1]))
         delimiter = watch.delimiters[number]
         groups: dict[str, str] = {}
         spans: dict[str, tuple[int, int]] = {}
@@ -348,17 +368,24 @@ class Scanner:
         # `text` is all that is kept and `at` the first undecided character: nothing is walked, all is searched
         text, at = self.text, self.at
         hold = len(text)
-        best: tuple[tuple[int, int, int, str], Delimiter, regex.Match[str]] | None = None
+        best: tuple[tuple[int, tuple[bool, int, int, str]], Delimiter, regex.Match[str]] | None = None
         for delimiter in watch.delimiters:
             match = self._search(delimiter, at, partial=not end)
             if match is None:
                 continue
-            if not end and (match.partial or _can_grow(delimiter, match, text)):
-                hold = min(hold, match.start())
-                continue
-            key = (match.start(), match.start() - match.end(), delimiter.order, delimiter.field)
+            if not end:
+                if match.partial or _can_grow(delimiter, match, text):
+                    hold = min(hold, match.start())
+                    continue
+                hold = min(hold, self._earlier_partial(delimiter, at, match))
+            key = (match.start(), delimiter.rank(match.end() - match.start()))
             if best is None or key < best[0]:
                 best = (key, delimiter, match)
+        if end:
+            tail, delimiters = _partial_tail(watch, text, at)
+            if delimiters and (best is None or (tail <= best[0][0] and best[1].order == WEAK)):
+                self.at = len(text)
+                return text[at:tail], Partial(delimiters, text[tail:])
         if best is not None and best[0][0] < hold:
             _, delimiter, match = best
             groups = {name: value for name, value in match.groupdict().items() if value is not None}
@@ -366,15 +393,15 @@ class Scanner:
             spans = {name: (match.start(name) - begin, match.end(name) - begin) for name in groups}
             self.at = match.end()
             return text[at:begin], Found(delimiter, match[0], groups, spans)
-        if not end:
-            self.at = hold
-            return text[at:hold], None
-        self.at = len(text)
-        tail, delimiters = _partial_tail(watch, text, at)
-        if delimiters:
-            return text[at:tail], Partial(delimiters, text[tail:])
-        return text[at:], None
+        self.at = len(text) if end else hold
+        return text[at : self.at], None
 
+    def _earlier_partial(self, delimiter: Delimiter, at: int, match: regex.Match[str]) -> int:
+        """Where, before a whole match, another one may still begin: the module prefers a whole match to that."""
+        if delimiter.probe is None or match.start() <= at:
+            return len(self.text)
+        partial = delimiter.probe.search(self.text, at, partial=True)
+        return len(self.text) if partial is None else partial.start()
 
     def _search(self, delimiter: Delimiter, at: int, *, partial: bool) -> regex.Match[str] | None:
         key = (id(delimiter), partial)
@@ -411,6 +438,8 @@ def _partial_tail(watch: WatchList, text: str, at: int) -> tuple[int, tuple[Deli
     tail = len(text)
     delimiters: list[Delimiter] = []
     for delimiter in watch.delimiters:
+        if delimiter.order == WEAK:
+            continue
         match = delimiter.pattern.search(text, at, partial=True)
         if match is not None and match.partial and match.start() < len(text):
             if match.start() < tail:

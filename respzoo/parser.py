@@ -26,8 +26,8 @@ __all__ = ["OnMalformed", "ResponseParser", "parse_text"]
 OnMalformed = Literal["raise", "content", "drop"]
 """What becomes of a closed region that does not parse: an error, content (its raw text), or nothing but a record."""
 
+_MOST_SPACE = 64  # characters of white space that are held as one string; longer runs are the scanner's
 _log = logging.getLogger("respzoo")
-_MARKER_CHARS = {"<": ">", "[": "]"}
 # a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
 _NEEDS_BRACKET = re.compile(r"(?:\(\?:|\(|\\[sn][*+?]?\??)*\\?[\]})\"'`]")
 _LOOKBEHIND = re.compile(r"\(\?<[=!](?:\\.|[^()\\])*\)")
@@ -54,8 +54,8 @@ class ResponseParser:
 
     __slots__ = (
         "_captures", "_dirty", "_explicit", "_field", "_finished", "_lexer", "_loose", "_name",
-        "_on_malformed", "_on_unfinished", "_opened", "_opener", "_output", "_parts", "_quiet", "_scanner", "_sink_markup",
-        "_sink_space", "_template", "_tools", "_watch", "dropped", "initial_events",
+        "_clear", "_first", "_leads", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_output", "_parts",
+        "_scanner", "_sink_markup", "_sink_space", "_space", "_template", "_tools", "_watch", "dropped", "initial_events",
     )  # fmt: skip
 
     def __init__(
@@ -96,8 +96,11 @@ class ResponseParser:
         self._watch: WatchList = self._template.outside
         self._sink_space = ""
         self._sink_markup = False
-        # the hot path: None where a chunk needs the loop
-        self._quiet: Callable[[str], bool] | None = None
+        # the hot path: what tells that a chunk needs no loop, and white space held without one
+        self._first = ""
+        self._clear: Callable[[str], bool] | None = None
+        self._leads = False
+        self._space = ""
         self._name = ""
         self._dirty = False
         self._leave()
@@ -126,15 +129,35 @@ class ResponseParser:
         Raises:
             RuntimeError: after `finalize`.
         """
-        quiet = self._quiet
-        if quiet is not None and text and quiet(text):
+        if text and (self._first not in text or ((clear := self._clear) is not None and clear(text))):
+            if self._leads:
+                if self._space:
+                    text = self._space + text
+                    self._space = ""
+                if text[-1].isspace():
+                    return self._feed_space(text)
             self._parts.append(text)
             return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+        return self._feed_slowly(text)
+
+    def _feed_space(self, text: str) -> list[Event]:
+        """Text without a delimiter's first character, but with white space at its end, which may lead one."""
+        shown = text.rstrip()
+        if len(text) - len(shown) > _MOST_SPACE:
+            return self._feed_slowly(text)
+        self._space = text[len(shown) :]
+        if not shown:
+            return []
+        self._parts.append(shown)
+        return [{"type": "region_chunk", "field": self._name, "text": shown, "dirty": self._dirty}]
+
+    def _feed_slowly(self, text: str) -> list[Event]:
         if self._finished:
             raise RuntimeError("this parser is finished; one parser reads one answer")
         events: list[Event] = []
         if text:
-            self._scanner.load(text)
+            self._scanner.load(self._space + text)
+            self._space = ""
             self._pump(events, end=False)
         return events
 
@@ -147,9 +170,10 @@ class ResponseParser:
         if self._finished:
             raise RuntimeError("this parser is finished; one parser reads one answer")
         events: list[Event] = []
+        self._scanner.load(self._space)
         self._pump(events, end=True)
         self._finished = True
-        self._quiet = None
+        self._first, self._clear, self._leads = "", None, False
         for key, pieces in self._loose.items():
             field = next(field for field in self._template.fields.values() if field.key == key)
             self._output[key] = field.content.parse("".join(pieces))
@@ -199,11 +223,14 @@ class ResponseParser:
                 if scanner.idle:
                     break
         self._name = "" if self._field is None else self._field.name
-        lexer = self._lexer
-        if not self._opened or not scanner.idle:
-            self._quiet = None
-        else:
-            self._quiet = self._watch.quiet if lexer is None else lexer.quiet
+        self._first, self._clear, self._leads = "", None, False
+        if self._opened and scanner.idle:
+            lexer, watch = self._lexer, self._watch
+            self._clear = watch.clear if lexer is None else lexer.clear
+            if self._clear is watch.clear and watch.clear is not None:
+                self._leads = watch.leads
+                if len(watch.first) == 1:
+                    self._first, self._clear = watch.first, None
 
     def _step_over(self, events: list[Event]) -> bool:
         """Take one character as text, for want of any other progress."""
@@ -384,9 +411,10 @@ class ResponseParser:
                 self._close_at_end(events, partial)
                 return
             opens = [delimiter for delimiter in partial.delimiters if delimiter.kind == "open"]
-            if opens and _begins_with_marker(partial.text):
+            begun = [one for one in opens if partial.text.lstrip().startswith(one.markers())]
+            if begun:
                 self._close(events, "")
-                field = self._template.fields[opens[0].field]
+                field = self._template.fields[begun[0].field]
                 self._malformed(events, field, partial.text, "the output ended in its opening", "unfinished")
                 return
             self._take(events, partial.text)
@@ -492,13 +520,6 @@ class ResponseParser:
 
 def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-def _begins_with_marker(text: str) -> bool:
-    """Whether text that was to become an opener holds a whole marker (`<tool_call>`, `[TOOL_CALLS]`) at its start."""
-    text = text.lstrip()
-    end = _MARKER_CHARS.get(text[:1])
-    return end is not None and end in text
 
 
 def finish_value(value: Any, tools: Tools, *, calls: bool) -> Any:

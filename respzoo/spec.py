@@ -15,7 +15,7 @@ from typing import Any, cast
 import regex
 
 from respzoo.content import NAMES, ContentParser, Lexer, make
-from respzoo.delimiters import Delimiter, WatchList
+from respzoo.delimiters import WEAK, Delimiter, WatchList
 from respzoo.errors import Problem, TemplateError
 
 __all__ = ["CALLS", "CONTENT", "REASONING", "CompiledTemplate", "Field", "apply_transform", "compile_spec"]
@@ -31,7 +31,6 @@ _FIELD_KEYS = (
     | frozenset({"repeats", "join", "optional", "transform", "transform_each"})
 )
 _PLACEHOLDER = regex.compile(r"\{(\w+(?:\.\w+)*)\}")
-_MARKER = regex.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
 
 
 @dataclass(frozen=True)
@@ -188,16 +187,15 @@ def _sink_delimiters(fields: Iterable[Field], anchor: Delimiter) -> list[Delimit
     for field in fields:
         for delimiter, into in ((field.close, closers), (field.open, markers)):
             if delimiter is not None:
-                for text in delimiter.literals or [delimiter.pattern.pattern.replace("\\", "")]:
-                    into.update(dict.fromkeys(_MARKER.findall(text)))
+                into.update(dict.fromkeys(delimiter.markers()))
     markers = {text: None for text in markers if text not in closers}
     result = [
-        Delimiter.literal(kind, "\x7f", list(texts), order=2)
+        Delimiter.literal(kind, "", list(texts), order=WEAK)
         for kind, texts in (("marker", markers), ("closer", closers))
         if texts
     ]
     if anchor.literals is not None:
-        result.append(Delimiter.literal("anchor", "\x7f", anchor.literals, order=1))
+        result.append(Delimiter.literal("anchor", "", anchor.literals, order=WEAK))
     return result
 
 

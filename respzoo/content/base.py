@@ -41,8 +41,8 @@ class Lexer(Protocol):
     """Inside a quoted string: from a place in a text, where its ordinary characters end. Then `watch` is not used."""
 
     @property
-    def quiet(self) -> Callable[[str], bool] | None:
-        """Tells whether a text holds nothing for the lexer. None: it must be shown all."""
+    def clear(self) -> Callable[[str], bool] | None:
+        """`WatchList.clear` for the present stretch. None: the lexer must be shown all text."""
         ...
 
     def stop(self, char: str) -> None:
@@ -123,8 +123,9 @@ class QuoteRules:
         self.verbatim = [
             WatchList([Delimiter.literal("unquote", field, [end])], plain=plain) for _, end in verbatim
         ]
-        self.skips = {quote: _skip(rf"[^{quote}\\{breaks}]*(?:\\.[^{quote}\\{breaks}]*)*") for quote in quotes}
-        self.quiets = {quote: _all_skipped(skip) for quote, skip in self.skips.items()}
+        inside = {quote: rf"[^{quote}\\{breaks}]*(?:\\.[^{quote}\\{breaks}]*)*" for quote in quotes}
+        self.skips = {quote: _skip(pattern) for quote, pattern in inside.items()}
+        self.clears = {quote: _clear(quote, pattern) for quote, pattern in inside.items()}
         self.strings = re.compile("|".join(rf"{quote}(?:\\.|[^{quote}\\])*{quote}" for quote in quotes), re.DOTALL)
         self.follow = follow  # characters of which one must come after a string, unless the region ends
         self.first = first  # characters of which one must come first, unless all are allowed
@@ -141,8 +142,14 @@ def _skip(pattern: str) -> Callable[[str, int], int]:
     return skip
 
 
-def _all_skipped(skip: Callable[[str, int], int]) -> Callable[[str], bool]:
-    return lambda text: skip(text, 0) == len(text)
+def _clear(quote: str, pattern: str) -> Callable[[str], bool]:
+    fullmatch = re.compile(pattern, re.DOTALL).fullmatch
+
+    def clear(text: str) -> bool:
+        # most tokens: nothing of the syntax in them, and no control character either
+        return (quote not in text and "\\" not in text and text.isprintable()) or fullmatch(text) is not None
+
+    return clear
 
 
 class QuotedLexer:
@@ -161,10 +168,10 @@ class QuotedLexer:
         self.broken = False
 
     @property
-    def quiet(self) -> Callable[[str], bool] | None:
+    def clear(self) -> Callable[[str], bool] | None:
         if self.skip is not None:
-            return None if self._escaped else self._rules.quiets[self._quote]
-        return None if self.watch is self._rules.outside else self.watch.quiet
+            return None if self._escaped else self._rules.clears[self._quote]
+        return None if self.watch is self._rules.outside else self.watch.clear
 
     def text(self, text: str) -> None:
         if self.watch is not self._rules.outside:

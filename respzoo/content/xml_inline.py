@@ -67,7 +67,8 @@ class XmlInline(ContentParser):
             between = [close, Delimiter.regex("tag", field, opening)]
             inside = [
                 Delimiter.regex("next", field, rf"(?:{closing})\s*?(?:{opening})"),
-                Delimiter.regex("end", field, rf"(?:{closing})\s*?(?P<region_end>{region_end})"),
+                # the manual's own template closes with </tool_call> and leaves </function> inside the region
+                Delimiter.regex("end", field, rf"(?:{closing})(?:\s*</[^<>\s]+>)*?\s*?(?P<region_end>{region_end})"),
             ]
         except regex.error:
             return None
@@ -118,8 +119,8 @@ class TagLexer:
         self._from = 0  # the first part of the value at hand
 
     @property
-    def quiet(self) -> Callable[[str], bool] | None:
-        return self.watch.quiet
+    def clear(self) -> Callable[[str], bool] | None:
+        return self.watch.clear
 
     def text(self, text: str) -> None:
         pass
