@@ -7,6 +7,7 @@ before it; `if TYPE_CHECKING:` counts as well, since a type is knowledge too.
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,3 +132,15 @@ def test_the_layers_are_all_there() -> None:
     """The table above is no wish list: each of its modules exists."""
     missing = [name for name in RANK if not (CORE / name).is_dir() and not (CORE / f"{name}.py").is_file()]
     assert not missing
+
+
+def test_importing_respzoo_costs_little() -> None:
+    """The command line's packages, the Hub's client and transformers come only when they are needed."""
+    heavy = "{'typer', 'rich', 'huggingface_hub', 'transformers', 'numpy', 'respzoo_curated'}"
+    code = f"import sys, respzoo; print(sorted({heavy} & set(sys.modules)))"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"
+
+
+def test_the_packages_are_typed() -> None:
+    assert all((package / "py.typed").is_file() for package in (CORE, CURATED, VLLM))
