@@ -1,0 +1,71 @@
+"""The JSON that vLLM makes a model write when a call is forced and no grammar of the model's own syntax exists.
+
+`tool_choice="required"` gives an array of `{"name": …, "parameters": …}`, a named function the object of its arguments.
+A call goes out when it is whole, so that a reply which the token limit cut holds the same calls streamed or not; what is
+no such JSON at all is the answer's text.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+__all__ = ["ForcedCalls"]
+
+
+class ForcedCalls:
+    """Reads the content of one reply, piece by piece, in time linear in its length."""
+
+    def __init__(self, name: str | None) -> None:
+        """For the function of that name, or for an array of calls."""
+        self.count = 0  # of calls that have gone out
+        self._name = name
+        self._level = 1 if name is None else 0  # how deep a call's object lies
+        self._depth = 0
+        self._call: list[str] = []  # the pieces of the call that is being written
+        self._in_string = self._escaped = self._done = self._plain = False
+
+    def feed(self, text: str) -> tuple[str, list[tuple[str, str]]]:
+        """The text that is not part of forced calls, and the calls (name, arguments) that are whole with it."""
+        if self._plain:
+            return text, []
+        calls: list[tuple[str, str]] = []
+        start = 0
+        for at, character in enumerate(text):
+            if self._in_string:
+                if self._escaped:
+                    self._escaped = False
+                elif character == "\\":
+                    self._escaped = True
+                elif character == '"':
+                    self._in_string = False
+            elif character == '"' and self._depth:
+                self._in_string = True
+            elif character in "[{" and not self._done and (self._depth or character == "{["[self._level]):
+                if self._depth == self._level:
+                    self._call, start = [], at
+                self._depth += 1
+            elif character in "]}" and self._depth:
+                self._depth -= 1
+                if self._depth == self._level:
+                    self._call.append(text[start : at + 1])
+                    calls += self._read("".join(self._call))
+                    self._call, start = [], at + 1
+                self._done = not self._depth
+            elif not self._depth and not self._done and not character.isspace():
+                self._plain = True
+                return text[at:], calls
+        if self._depth > self._level:
+            self._call.append(text[start:])
+        return "", calls
+
+    def _read(self, text: str) -> list[tuple[str, str]]:
+        try:
+            value: Any = json.loads(text)
+        except ValueError:  # no grammar held the model to JSON
+            return []
+        found = cast("dict[str, Any]", value)
+        if self._name is not None:
+            return [(self._name, json.dumps(found, ensure_ascii=False))]
+        name, arguments = found.get("name"), found.get("parameters", {})
+        return [(name, json.dumps(arguments, ensure_ascii=False))] if isinstance(name, str) else []

@@ -1,0 +1,98 @@
+"""Which template a server uses, and what is made once for a tokenizer: variants of the template, prompt reader, gate."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import respzoo
+from respzoo import ResponseTemplate, UnknownModelError
+from respzoo_vllm.prompt import REASONING, TOOLS, Gate, PromptReader
+
+__all__ = ["Plan", "find_template", "is_harmony", "plan_for", "stock_grammar"]
+
+logger = logging.getLogger("vllm.respzoo")  # below "vllm", whose handlers vLLM sets up
+_plans: WeakKeyDictionary[Any, dict[int, Plan]] = WeakKeyDictionary()
+_announced: set[tuple[str, str]] = set()
+
+
+class Plan:
+    """A template as one server reads it."""
+
+    def __init__(self, tokenizer: Any, template: ResponseTemplate) -> None:
+        self.template = template
+        self.reader = PromptReader(tokenizer, template.spec)
+        self.gate = Gate(tokenizer, template, self.reader)
+        self._variants = {(True, True): template}
+
+    def variant(self, *, reasoning: bool, tools: bool) -> ResponseTemplate:
+        """The template without the fields that are not asked for: their text, markers and all, is content then."""
+        found = self._variants.get((reasoning, tools))
+        if found is None:
+            spec = self.template.spec
+            fields = {
+                name: field
+                for name, field in spec["fields"].items()
+                if (reasoning or name not in REASONING) and (tools or name != TOOLS)
+            }
+            defaults = {name: value for name, value in (spec.get("defaults") or {}).items() if name not in spec["fields"]}
+            found = ResponseTemplate(
+                {**spec, "defaults": defaults, "fields": fields or {"content": {}}},
+                name=self.template.name,
+                source=self.template.source,
+            )
+            self._variants[reasoning, tools] = found
+        return found
+
+    def guess_prefix(self, output: str) -> str:
+        """For a reply whose prompt nobody told us: reasoning that it closes but did not open was opened there."""
+        opened = min((at for text in self.gate.openers if (at := output.find(text)) >= 0), default=len(output))
+        if self.gate.openers and any(0 <= output.find(text) < opened for text in self.gate.closers):
+            return self.reader.literal + self.gate.openers[0]
+        return ""
+
+
+def plan_for(tokenizer: Any, template: ResponseTemplate | None) -> Plan:
+    """The plan for a tokenizer, made once. Without a template, it is looked up by the tokenizer (the engine core)."""
+    plans = _plans.setdefault(tokenizer, {})
+    key = id(template) if template is not None else 0
+    if key not in plans:
+        plans[key] = Plan(tokenizer, template or find_template(None, tokenizer))
+    return plans[key]
+
+
+def find_template(model: str | None, tokenizer: Any) -> ResponseTemplate:
+    """The template for a model, whose tokenizer (if it is at hand) brings its own name and chat template."""
+    names = [name for name in (model, getattr(tokenizer, "name_or_path", None)) if isinstance(name, str) and name]
+    unknown: UnknownModelError | None = None
+    for name in dict.fromkeys(names):
+        try:
+            return respzoo.get(name, tokenizer=tokenizer)
+        except UnknownModelError as error:
+            unknown = unknown or error
+    raise unknown or UnknownModelError("neither the model nor its tokenizer has a name to find a response template by")
+
+
+def announce(template: ResponseTemplate, model: str | None) -> None:
+    """Say once which template was found, where, and why."""
+    said = (template.name, template.source)
+    if said not in _announced:
+        _announced.add(said)
+        logger.info("respzoo reads %s with the response template %s: %s", model or "this model", *said)
+
+
+def is_harmony(spec: Mapping[str, Any]) -> bool:
+    return "channel" in str(spec["fields"]) and "<|start|>assistant" in str(spec.get("start_anchor", ""))
+
+
+def stock_grammar(spec: Mapping[str, Any]) -> str | None:
+    """The name of vLLM's own grammar for calls in the syntax of a template, if it has one."""
+    field: Mapping[str, Any] = spec["fields"].get(TOOLS) or {}
+    opener = str(field.get("open") or field.get("open_pattern") or "")
+    if "<tool_call>" in opener and field.get("content") == "json":
+        return "hermes"
+    if "<function=" in opener and field.get("content") == "xml-inline":
+        return "qwen_3_coder"
+    return None
