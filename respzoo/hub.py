@@ -1,8 +1,8 @@
 """What a checkpoint says about itself: its response template, its chat template, its config.
 
-Read from a folder, or for an id on the Hub through the huggingface_hub client (imported when first needed), whose cache,
-token and environment variables hold here too. Only small text files are asked for. Nothing here raises for what a
-folder or a server did: each file's fate is an `Outcome`, the whole look-up ends by a deadline, and what could be read
+Read from a folder, or for an id on the Hub through the huggingface_hub client (imported when first needed), whose
+cache, token and environment variables hold here too. Only small text files are asked for. Nothing here raises for what
+a folder or a server did: each file's fate is an `Outcome`, the whole look-up ends by a deadline, and what could be read
 is returned beside what could not.
 
 A first HEAD request of our own, without retries, goes before each download: the client's download would meet a slow or
@@ -20,7 +20,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-__all__ = ["TIMEOUT", "Checkpoint", "Outcome", "bare_name", "is_hub_id", "name_of_folder", "read_folder", "read_hub", "read_tokenizer"]
+__all__ = [
+    "TIMEOUT",
+    "Checkpoint",
+    "Outcome",
+    "bare_name",
+    "is_hub_id",
+    "name_of_folder",
+    "read_folder",
+    "read_hub",
+    "read_tokenizer",
+]
 
 TIMEOUT = 10.0
 """Seconds after which a look-up on the Hub is given up, all its files together."""
@@ -65,8 +75,10 @@ class Checkpoint:
         return any(outcome.kind == "found" for outcome in self.outcomes.values())
 
     def __str__(self) -> str:
-        fates = {str(outcome): [name for name, other in self.outcomes.items() if other == outcome]
-                 for outcome in self.outcomes.values()}
+        fates = {
+            str(outcome): [name for name, other in self.outcomes.items() if other == outcome]
+            for outcome in self.outcomes.values()
+        }
         return f"{self.where}: " + "; ".join(f"{', '.join(names)} {fate}" for fate, names in fates.items())
 
     def take(self, name: str, text: str) -> Outcome:
@@ -96,7 +108,8 @@ class Checkpoint:
 def _one_chat_template(value: Any) -> str | None:
     """A chat template as configs hold it: a text, or several by name, of which the one for tools says most."""
     if isinstance(value, list):
-        value = {item.get("name"): item.get("template") for item in cast("list[Any]", value) if isinstance(item, dict)}
+        items = [cast("dict[str, Any]", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
+        value = {item.get("name"): item.get("template") for item in items}
     if isinstance(value, dict):
         named = cast("dict[Any, Any]", value)
         value = named.get("tool_use") or named.get("default") or next(iter(named.values()), None)
@@ -150,7 +163,7 @@ def bare_name(model: str) -> str:
 _QUANTISED = re.compile(
     r"""[-_.](?:
         (?:nv|mx)?fp(?:4|8|16)(?:[-_](?:dynamic|block|kv|static))? | bf16 | f16 | fp32
-      | awq(?:[-_]?int4)? | gptq | gguf | ggml | i1 | imatrix | exl[23] | eetq | hqq | aqlm | marlin | auto-?round | quip
+      | awq(?:[-_]?int4)? | gptq | gguf | ggml | i1 | imatrix | exl[23] | eetq | hqq | aqlm | marlin | auto-?round
       | bnb | unsloth | mlx | dwq | qat | onnx | openvino | torchao | neuron
       | (?:mlx[-_])?[2-8](?:\.\d+)?[-_]?(?:bit|bpw) | int[248] | [wa]\d+(?:a\d+)? | g(?:32|64|128) | gs\d+
       | (?:ud[-_])?i?q[2-8](?:[-_](?:[0-9k]|[a-z]{1,3}))* | quantized | quantised | dynamic | compressed[-_]tensors | hf
@@ -199,7 +212,11 @@ class _Reader:
         return self._cached(name, Outcome("not cached")) if file is None else _read_file(self.checkpoint, name, file)
 
     def _download(self, name: str) -> Path | Outcome:
-        from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+        from huggingface_hub import (  # its own hints have a bare `dict` in them
+            get_hf_file_metadata,  # pyright: ignore[reportUnknownVariableType]
+            hf_hub_download,  # pyright: ignore[reportUnknownVariableType]
+            hf_hub_url,
+        )
 
         patience = max(0.1, self.deadline - time.monotonic())
         url = hf_hub_url(self.model, name, revision=self.revision)

@@ -8,25 +8,42 @@ name, or two families with one exact id.
 
 from __future__ import annotations
 
+import difflib
 import json
 import logging
+import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from functools import cached_property, lru_cache, partial
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pluggy
 
 from respzoo import hookspecs
-from respzoo.errors import RespzooError
+from respzoo.errors import Problem, RespzooError, TemplateError, UnknownModelError
 from respzoo.hookspecs import PROJECT, Family, Marks, hookimpl
+from respzoo.template import ResponseTemplate
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
-    from pathlib import Path
 
-__all__ = ["Broken", "Family", "Marks", "PluginError", "Plugins", "TemplateFolder", "hookimpl", "loaded", "read_family"]
+__all__ = [
+    "Broken",
+    "Family",
+    "Marks",
+    "PluginError",
+    "Plugins",
+    "TemplateFolder",
+    "hookimpl",
+    "load_family",
+    "load_template",
+    "loaded",
+    "read_family",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -73,51 +90,53 @@ class TemplateFolder:
         return f"TemplateFolder({str(self.folder)!r})"
 
 
-_TEXTS = ("title", "notes")
-_LISTS = ("models", "id_patterns", "sources")
+_KEYS = ("title", "models", "id_patterns", "sources", "notes", "chat_template")
 
 
 def read_family(folder: Traversable | Path) -> Family:
     """One family from its folder. The template is read when it is first needed, not here."""
+    file = folder.joinpath("family.toml")
     try:
-        table = tomllib.loads(folder.joinpath("family.toml").read_text("utf-8"))
-        marks = table.pop("chat_template", [])
-        for key, value in table.items():
-            if key in _TEXTS:
-                fits = isinstance(value, str)
-            elif key in _LISTS:
-                fits = _is_texts(value)
-            else:
-                raise PluginError(f"unknown key {key!r}; known are {', '.join((*_TEXTS, *_LISTS, 'chat_template'))}")
-            if not fits:
-                raise PluginError(f"{key} must be {'a text' if key in _TEXTS else 'a list of texts'}, not {value!r}")
+        table = tomllib.loads(file.read_text("utf-8"))
+        if unknown := table.keys() - set(_KEYS):
+            raise PluginError(f"unknown key {', '.join(sorted(unknown))}; known are {', '.join(_KEYS)}")
         samples = folder.joinpath("samples.jsonl")
         return Family(
             name=folder.name,
             template=partial(_read_json, folder.joinpath("template.json")),
-            marks=tuple(_read_marks(marks)),
+            title=_text(table, "title"),
+            models=_texts(table, "models"),
+            id_patterns=_texts(table, "id_patterns"),
+            marks=tuple(_read_marks(table.get("chat_template", []))),
+            sources=_texts(table, "sources"),
+            notes=_text(table, "notes"),
             samples=samples if samples.is_file() else None,
-            **{key: table[key] for key in _TEXTS if key in table},
-            **{key: tuple(table[key]) for key in _LISTS if key in table},
         )
     except (PluginError, ValueError) as error:
-        raise PluginError(f"{folder.joinpath('family.toml')}: {error}") from error
+        raise PluginError(f"{file}: {error}") from error
 
 
 def _read_marks(tables: Any) -> Iterator[Marks]:
-    if not isinstance(tables, list):
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in cast("list[Any]", tables)):
         raise PluginError("chat_template must be a list of tables: [[chat_template]]")
-    for table in cast("list[Any]", tables):
-        if not isinstance(table, dict) or not table.keys() <= {"require", "forbid"}:
-            raise PluginError(f"a [[chat_template]] table has the keys require and forbid, not {table!r}")
-        require, forbid = table.get("require"), table.get("forbid", [])
-        if not _is_texts(require) or not _is_texts(forbid):
-            raise PluginError("require and forbid of [[chat_template]] must be lists of texts")
-        yield Marks(tuple(require), tuple(forbid))
+    for table in cast("list[dict[str, Any]]", tables):
+        if unknown := table.keys() - {"require", "forbid"}:
+            raise PluginError(f"[[chat_template]] has the keys require and forbid, not {', '.join(sorted(unknown))}")
+        yield Marks(_texts(table, "require"), _texts(table, "forbid"))
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+def _text(table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise PluginError(f"{key} must be a text, not {value!r}")
+    return value
+
+
+def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
+        raise PluginError(f"{key} must be a list of texts, not {value!r}")
+    return tuple(cast("list[str]", value))
 
 
 def _read_json(file: Traversable | Path) -> Mapping[str, Any]:
@@ -132,6 +151,7 @@ class Plugins:
         self._manager = pluggy.PluginManager(PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._versions: dict[str, str] = {}
+        self._compiled: dict[str, tuple[Family, ResponseTemplate]] = {}
 
     def load_entry_points(self) -> None:
         """Load every plugin that an installed distribution announces."""
@@ -206,10 +226,20 @@ class Plugins:
             for model in family.models:
                 other = ids.setdefault(model.lower(), family)
                 if other is not family:
-                    sides = " and ".join(f"{side.name!r} of {self._label(self.owners[side.name])}"
-                                         for side in (other, family))
+                    sides = " and ".join(
+                        f"{side.name!r} of {self._label(self.owners[side.name])}" for side in (other, family)
+                    )
                     raise PluginError(f"two families claim the model {model!r}: {sides}; take it out of one of them")
         return ids
+
+    def compile(self, family: Family, source: str) -> ResponseTemplate:
+        """A family's template with the reason for it; compiled once, since only the reason differs."""
+        template = self._compiled.get(family.name)
+        if template is None or template[0] is not family:
+            template = self._compiled[family.name] = (family, ResponseTemplate(family.spec, name=family.name))
+        answer = copy(template[1])
+        answer.source = source
+        return answer
 
     def find(self, model: str, chat_template: str | None, config: Mapping[str, Any]) -> tuple[Family, str] | None:
         """The first answer of a plugin's own rules, and the plugin that gave it."""
@@ -217,7 +247,7 @@ class Plugins:
         for name, answer in self._ask("respzoo_find", arguments):
             if answer is None:
                 continue
-            family = self.families.get(cast(str, answer)) if isinstance(answer, str) else answer
+            family = self.families.get(answer) if isinstance(answer, str) else answer
             if isinstance(family, Family):
                 return family, name
             self._record(name, self.version(name), PluginError(f"respzoo_find answered {answer!r}, which is no family"))
@@ -236,7 +266,8 @@ class Plugins:
             except Exception as error:
                 self._record(name, self.version(name), error)
                 continue
-            yield from ((name, one) for one in (answer if isinstance(answer, list) else [answer]))
+            for one in cast("list[Any]", answer) if isinstance(answer, list) else [answer]:
+                yield name, one
 
     def _each(self, name: str, answer: Any) -> Iterator[Family]:
         """The families of one answer; what a generator raises spoils only what would have come after."""
@@ -265,3 +296,40 @@ def loaded() -> Plugins:
     plugins = Plugins()
     plugins.load_entry_points()
     return plugins
+
+
+def load_family(name: str, *, source: str = "") -> ResponseTemplate:
+    """The template of a family by its name."""
+    plugins = loaded()
+    family = plugins.families.get(name)
+    if family is None:
+        near = difflib.get_close_matches(name, plugins.families, n=3)
+        hint = f"; near names: {', '.join(near)}" if near else ""
+        raise UnknownModelError(f"no family {name!r}; known are {', '.join(sorted(plugins.families))}{hint}")
+    return plugins.compile(family, source or f"family {name} of {plugins.owners[name]}, by its name")
+
+
+def load_template(template: object, *, source: str) -> ResponseTemplate:
+    """A template from whatever pins one: itself, a spec, a JSON file, a folder that holds one, a family's name."""
+    if isinstance(template, ResponseTemplate):
+        return template
+    if isinstance(template, Mapping):
+        return ResponseTemplate(cast("Mapping[str, Any]", template), source=source)
+    if not isinstance(template, str | os.PathLike):
+        raise TypeError(
+            f"template= must be a template, a spec, a path or a family's name, not {type(template).__name__}"
+        )
+    path = Path(cast("str | os.PathLike[str]", template))
+    if isinstance(template, str) and re.fullmatch(r"[a-z][a-z0-9_]*", template) and not path.exists():
+        return load_family(template, source=f"{source}: family {template}")
+    files = [path / "template.json", path / "tokenizer_config.json"] if path.is_dir() else [path]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        raise UnknownModelError(f"{source}: there is no {' and no '.join(map(str, files))}")
+    try:
+        spec: Any = json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise TemplateError([Problem("$", f"not JSON: {error}")], name=str(file)) from error
+    if isinstance(spec, Mapping) and "response_template" in spec:  # a whole tokenizer_config.json
+        spec = cast("Mapping[str, Any]", spec)["response_template"]
+    return ResponseTemplate(cast("Mapping[str, Any]", spec), name=path.stem, source=f"{source}: {file}")
