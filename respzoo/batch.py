@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from respzoo.parser import OnMalformed
 from respzoo.schema import Tool
-from respzoo.template import ResponseTemplate
+from respzoo.template import OnMalformed, ResponseTemplate
 from respzoo.zoo import get
 
 __all__ = ["parse_response"]
@@ -55,9 +54,7 @@ def parse_response(
         template = ResponseTemplate(template)
     texts, batched = _texts(text, tokenizer, "text", empty_is_batch=True)
     prefixes, many = _texts(prefix, tokenizer, "prefix", empty_is_batch=False)
-    messages = template.parse(
-        texts, prefix=prefixes if many else prefixes[0], tools=tools, on_malformed=on_malformed
-    )
+    messages = template.parse(texts, prefix=prefixes if many else prefixes[0], tools=tools, on_malformed=on_malformed)
     return messages if batched else messages[0]
 
 

@@ -8,26 +8,23 @@ at hand and `feed` returns at once.
 
 from __future__ import annotations
 
-import copy
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast
 
-from respzoo.content import Json, Lexer, Raw, TagLexer, settle_raw
-from respzoo.delimiters import Found, Partial, Scanner, WatchList
-from respzoo.errors import ParseError
+from respzoo.calls import finish_value
+from respzoo.content import Lexer, TagLexer
+from respzoo.delimiters import Found, Partial, WatchList
+from respzoo.draft import Draft
 from respzoo.events import Dropped, Event
+from respzoo.scanner import Scanner
 from respzoo.schema import Tool, Tools, read_tools
-from respzoo.spec import CALLS, CONTENT, CompiledTemplate, Field, apply_transform, compile_spec
+from respzoo.spec import CALLS, CompiledTemplate, Field, apply_transform, compile_spec
+from respzoo.stray import Stray
 
-__all__ = ["OnMalformed", "ResponseParser", "parse_text"]
-
-OnMalformed = Literal["raise", "content", "drop"]
-"""What becomes of a closed region that does not parse: an error, content (its raw text), or nothing but a record."""
+__all__ = ["ResponseParser"]
 
 _MOST_SPACE = 64  # characters of white space that are held as one string; longer runs are the scanner's
-_log = logging.getLogger("respzoo")
 # a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
 _NEEDS_BRACKET = re.compile(r"(?:\(\?:|\(|\\[sn][*+?]?\??)*\\?[\]})\"'`]")
 _LOOKBEHIND = re.compile(r"\(\?<[=!](?:\\.|[^()\\])*\)")
@@ -49,13 +46,12 @@ class ResponseParser:
 
     Attributes:
         initial_events: what the prefix has already opened, written or closed.
-        dropped: the regions that became no value, in order.
     """
 
     __slots__ = (
-        "_captures", "_dirty", "_explicit", "_field", "_finished", "_lexer", "_loose", "_name",
-        "_clear", "_first", "_leads", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_output", "_parts",
-        "_scanner", "_sink_markup", "_sink_space", "_space", "_template", "_tools", "_watch", "dropped", "initial_events",
+        "_captures", "_clear", "_dirty", "_draft", "_explicit", "_field", "_finished", "_first", "_leads", "_lexer",
+        "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_scanner", "_space", "_stray",
+        "_template", "_tools", "_watch", "initial_events",
     )  # fmt: skip
 
     def __init__(
@@ -77,13 +73,9 @@ class ResponseParser:
         self._on_malformed = on_malformed
         self._on_unfinished = on_unfinished
         self._scanner = Scanner(keep=self._template.keeps_text)
-        self._output: dict[str, Any] = {}
-        for key, value in copy.deepcopy(dict(self._template.defaults)).items():
-            field = self._template.fields.get(key)
-            self._output[key if field is None else field.key] = value
-        self._loose: dict[str, list[str]] = {}  # text fields that do not repeat, by key: their pieces, verbatim
+        self._draft = Draft(self._template)
+        self._stray = Stray(self._draft)
         self._finished = False
-        self.dropped: list[Dropped] = []
         self.initial_events: list[Event] = []
         # the present region
         self._field: Field | None = None
@@ -94,8 +86,6 @@ class ResponseParser:
         self._parts: list[str] = []
         self._lexer: Lexer | None = None
         self._watch: WatchList = self._template.outside
-        self._sink_space = ""
-        self._sink_markup = False
         # the hot path: what tells that a chunk needs no loop, and white space held without one
         self._first = ""
         self._clear: Callable[[str], bool] | None = None
@@ -108,6 +98,11 @@ class ResponseParser:
         if start:
             self._scanner.load(start)
             self._pump(self.initial_events, end=False)
+
+    @property
+    def dropped(self) -> list[Dropped]:
+        """The regions that became no value, in order."""
+        return self._draft.dropped
 
     @property
     def region(self) -> str | None:
@@ -174,18 +169,9 @@ class ResponseParser:
         self._pump(events, end=True)
         self._finished = True
         self._first, self._clear, self._leads = "", None, False
-        for key, pieces in self._loose.items():
-            field = next(field for field in self._template.fields.values() if field.key == key)
-            self._output[key] = field.content.parse("".join(pieces))
-        for field in self._template.fields.values():
-            if not field.optional and field.key not in self._output:
-                self._malformed(events, field, "", "a required field is missing", "malformed")
-        message = {
-            key: value
-            for key, value in self._output.items()
-            if key in self._template.defaults or not (value is None or value in ("", [], {}))
-        }
-        return message, events
+        for field in self._draft.missing():
+            self._malformed(events, field, "", "a required field is missing", "malformed")
+        return self._draft.message(), events
 
     # ------------------------------------------------------------------------------------------------------ the loop
 
@@ -261,7 +247,7 @@ class ResponseParser:
         """Decided text."""
         field = self._field
         if field is None:
-            self._take_stray(events, text)
+            self._stray.text(events, text)
             return
         if self._lexer is not None:
             self._lexer.text(text)
@@ -296,9 +282,9 @@ class ResponseParser:
             self._captures.update(found.groups)
             self._close(events, found.text)
         elif kind == "anchor":
-            self._close_stray(events)
+            self._stray.close(events)
         else:
-            self._stray_marker(kind, found.text)
+            self._stray.marker(kind, found.text)
 
     def _open(self, events: list[Event], field: Field, found: Found) -> None:
         self._field, self._explicit, self._opened = field, True, True
@@ -326,7 +312,7 @@ class ResponseParser:
     def _close(self, events: list[Event], closer: str) -> None:
         field = self._field
         if field is None:
-            self._close_stray(events)
+            self._stray.close(events)
         elif self._opened:
             self._settle(events, field, "".join(self._parts), closer)
         self._leave()
@@ -342,7 +328,7 @@ class ResponseParser:
         except Exception as error:  # noqa: BLE001  whatever a model wrote, and a content parser made of it
             self._malformed(events, field, self._opener + body + closer, _reason(error), "malformed")
             return
-        self._keep(field, value, body)
+        self._draft.keep(field, value, body)
         events.append({"type": "region_close", "field": field.name, "value": value})
 
     def _value(self, field: Field, body: str) -> Any:
@@ -363,44 +349,12 @@ class ResponseParser:
             raise ValueError(f"'join' needs text, found {type(value).__name__}")
         return value
 
-    def _keep(self, field: Field, value: Any, body: str) -> None:
-        key = field.key
-        if field.join is not None:
-            before = self._output.get(key)
-            self._output[key] = value if before is None else before + field.join + value
-        elif field.repeats:
-            self._output.setdefault(key, []).append(value)
-        elif field.flat:
-            self._loose.setdefault(key, []).append(body)
-        else:
-            self._output[key] = value
-
     def _malformed(
-        self,
-        events: list[Event],
-        field: Field,
-        raw: str,
-        error: str,
-        reason: Literal["malformed", "unfinished"],
+        self, events: list[Event], field: Field, raw: str, error: str, reason: Literal["malformed", "unfinished"]
     ) -> None:
-        self.dropped.append({"field": field.name, "raw": raw, "error": error, "reason": reason})
-        _log.debug("%s %s region: %s", reason, field.name, error)
-        events.append(
-            {"type": "region_malformed", "field": field.name, "raw": raw, "error": error, "reason": reason}
-        )
         policy = self._on_malformed if reason == "malformed" else self._on_unfinished
-        if policy == "content":
-            self._add_content(raw)
-
-    def _add_content(self, raw: str) -> None:
-        """Text that no field could take is content."""
-        field = self._template.fields.get(CONTENT)
-        if field is None or not (field.flat or field.repeats):
-            self._output[CONTENT] = f"{self._output.get(CONTENT) or ''}{raw}"
-        elif field.repeats and field.join is None:
-            self._output.setdefault(CONTENT, []).append(raw)
-        else:
-            self._keep(field, raw, raw)
+        self._draft.drop(field.name, raw, error, reason, as_content=policy == "content")
+        events.append({"type": "region_malformed", "field": field.name, "raw": raw, "error": error, "reason": reason})
 
     # ------------------------------------------------------------------------------------------------- the end of all
 
@@ -448,7 +402,7 @@ class ResponseParser:
             except Exception as error:  # noqa: BLE001  as in _settle
                 why = _reason(error)
             else:
-                self._keep(field, value, body)
+                self._draft.keep(field, value, body)
                 events.append({"type": "region_close", "field": field.name, "value": value})
                 self._leave()
                 return
@@ -472,138 +426,6 @@ class ResponseParser:
         assert field.close is not None
         return bool(tail.strip()) or _NEEDS_BRACKET.match(_LOOKBEHIND.sub("", field.close.pattern.pattern)) is None
 
-    # --------------------------------------------------------------------------------- text that is in no field's region
-
-    def _take_stray(self, events: list[Event], text: str) -> None:
-        """A template without an implicit field: text between regions is the answer of a model that left its markers
-        out, unless it is white space or broken markup."""
-        if self._sink_markup:
-            self._parts.append(text)
-            return
-        if not self._parts:
-            text = text.lstrip()
-            if not text:
-                return
-            events.append({"type": "region_open", "field": CONTENT})
-        text = self._sink_space + text
-        shown = text.rstrip()
-        self._sink_space = text[len(shown) :]
-        if shown:
-            self._parts.append(shown)
-            events.append({"type": "region_chunk", "field": CONTENT, "text": shown, "dirty": False})
-
-    def _stray_marker(self, kind: str, text: str) -> None:
-        """A marker of the template's own that opens nothing here."""
-        if self._sink_markup:
-            self._parts.append(text)
-        elif self._parts:
-            self._sink_space += text  # inside an answer it is text, unless nothing comes behind it
-        elif kind == "marker":
-            self._sink_markup = True
-            self._parts.append(text)
-
-    def _close_stray(self, events: list[Event]) -> None:
-        text = "".join(self._parts)
-        markup, self._sink_markup = self._sink_markup, False
-        self._sink_space = ""
-        self._parts = []
-        if not text:
-            return
-        if not markup:
-            self._add_content(text)
-            events.append({"type": "region_close", "field": CONTENT, "value": text})
-        else:
-            error = "markup between regions that opens no field of the template"
-            self.dropped.append({"field": "", "raw": text, "error": error, "reason": "malformed"})
-            _log.debug("dropped %d characters: %s", len(text), error)
-
 
 def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-def finish_value(value: Any, tools: Tools, *, calls: bool) -> Any:
-    """Type the arguments of the calls in a region's value, and settle what is still raw in it.
-
-    Raises:
-        ValueError: `calls`, and something in it is no call.
-    """
-    if isinstance(value, list):
-        return [finish_value(item, tools, calls=calls) for item in cast("list[Any]", value)]
-    if not isinstance(value, dict):
-        if calls and not isinstance(value, str | int | float | bool | Raw | None):
-            raise ValueError(f"expected a call, found {type(value).__name__}")
-        return settle_raw(value)
-    value = cast("dict[str, Any]", value)
-    if "function" in value:
-        function = value["function"]
-        if isinstance(function, dict):
-            return {**_settled(value), "function": _finish_call(cast("dict[str, Any]", function), tools, calls=calls)}
-        if calls:
-            raise ValueError(f"expected a call's name and arguments, found {type(function).__name__}")
-    elif calls:
-        return _finish_call(value, tools, calls=calls)
-    return settle_raw(value)
-
-
-def _settled(value: dict[str, Any]) -> dict[str, Any]:
-    return {key: item if key == "function" else settle_raw(item) for key, item in value.items()}
-
-
-def _finish_call(call: dict[str, Any], tools: Tools, *, calls: bool) -> dict[str, Any]:
-    call = {key: item if key == "arguments" else settle_raw(item) for key, item in call.items()}
-    name, arguments = call.get("name"), call.get("arguments")
-    if calls:
-        if not isinstance(name, str) or not name:
-            raise ValueError("a call without a name" if name is None else f"a call's name cannot be {name!r}")
-        arguments = _open_arguments(arguments)
-    if isinstance(name, str) and isinstance(arguments, dict):
-        arguments = tools.typed(name, cast("dict[str, Any]", arguments))
-    elif "arguments" in call:
-        arguments = settle_raw(arguments)
-    if calls or "arguments" in call:
-        call["arguments"] = arguments
-    return call
-
-
-def _open_arguments(arguments: Any) -> Any:
-    """A call's arguments as an object: absent ones are none, one level of JSON in a string is opened."""
-    if isinstance(arguments, Raw):
-        arguments = arguments.value()
-    if arguments is None or arguments == "":
-        return {}
-    if isinstance(arguments, str):
-        arguments = Json({}).parse(arguments, strict=True)
-    if not isinstance(arguments, dict):
-        raise ValueError(f"a call's arguments cannot be a {type(arguments).__name__}")
-    return cast("dict[str, Any]", arguments)
-
-
-def parse_text(
-    template: CompiledTemplate | Mapping[str, Any],
-    text: str,
-    *,
-    prefix: str,
-    tools: Iterable[Tool] | None = None,
-    on_malformed: OnMalformed = "raise",
-) -> dict[str, Any]:
-    """One whole output, parsed. The arguments are `ResponseParser`'s.
-
-    Raises:
-        ParseError: `on_malformed="raise"`, and a region is malformed or was cut off.
-    """
-    parser = ResponseParser(
-        template, prefix=prefix, tools=tools, on_malformed="content" if on_malformed == "content" else "drop"
-    )
-    parser.feed(text)
-    message, _ = parser.finalize()
-    bad = next((record for record in parser.dropped if record["field"]), None)
-    if on_malformed == "raise" and bad is not None:
-        where = f"{bad['reason']} {bad['field']} region"
-        raise ParseError(
-            f"{where}: {bad['error']}\n  in {bad['raw'][:200]!r}\n  on_malformed='content' or 'drop' parses on",
-            message=message,
-            raw=bad["raw"],
-            field=bad["field"],
-        )
-    return message

@@ -1,31 +1,22 @@
-"""Read a delimiter's regular expression and run it over a text that is still growing.
+"""Read a delimiter's regular expression into a tree.
 
-A delimiter must be found in a stream: at every character the parser has to know whether the text so far is a match,
-may become one, or cannot. Asking a regex engine means asking anew for each token, over all that is held back. So the
-common part of the syntax is read into a tree here, the tree becomes a small automaton, and the automaton sees each
-character once. It keeps the order in which a backtracking engine would try its alternatives (greedy, lazy, first
-branch first), so that it ends a match exactly where the `regex` module does; what it does not know (lookarounds,
-anchors, back-references, flags) raises `Unsupported`, and the caller falls back on the module's partial matching.
-
-The automaton is a lazy DFA: its states are made when a text first reaches them and are shared by all streams.
+Only the common part of the `regex` module's syntax is read: literals, classes, groups, choices, repeats. What else
+there is (lookarounds, anchors, back-references, flags) raises `Unsupported`, and the caller does without the tree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import regex
 
-__all__ = ["Automaton", "CharSet", "Group", "Node", "Repeat", "Series", "State", "Unsupported", "first_sets", "read"]
+__all__ = ["CharSet", "Choice", "Group", "Node", "Repeat", "Series", "Unsupported", "read"]
 
 
 class Unsupported(ValueError):
-    """The pattern uses syntax that the automaton does not know."""
-
-
-# --------------------------------------------------------------------------------------------------- the syntax tree
+    """The pattern uses syntax that is not read."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +151,7 @@ class _Reader:
         if char in _ESCAPED_CLASSES:
             return CharSet("\\" + char, spaces_only=char == "s")
         if char in _ESCAPED_CHARS:
-            return CharSet(regex.escape(_ESCAPED_CHARS[char]), _ESCAPED_CHARS[char], char not in "a")
+            return CharSet(regex.escape(_ESCAPED_CHARS[char]), _ESCAPED_CHARS[char], char != "a")
         if char.isalnum():
             raise Unsupported(f"'\\{char}'")
         return CharSet(regex.escape(char), char, char.isspace())
@@ -192,7 +183,7 @@ def read(source: str) -> Node:
     """The syntax tree of a pattern that the `regex` module has compiled (DOTALL, no other flag).
 
     Raises:
-        Unsupported: it uses syntax that the automaton does not know.
+        Unsupported: it uses other syntax.
     """
     reader = _Reader(source)
     try:
@@ -202,174 +193,3 @@ def read(source: str) -> Node:
     if reader.at != len(source):
         raise Unsupported("unbalanced parentheses")
     return tree
-
-
-# ------------------------------------------------------------------------------------------------- the automaton
-
-# A program is a list of nodes, each (char set, next nodes in order of preference). A node with the set None is where
-# a pattern has matched. Empty moves are resolved while it is built: `tails` are what may follow, in order.
-
-
-class State:
-    """What the automaton knows after some text: the places it may be at, the preferred first, pattern by pattern.
-
-    Attributes:
-        matched: the patterns of which the text so far is a match.
-        ended: whether no further text can change that: nothing preferred to the match is still possible.
-        pending: the patterns that more text could still complete.
-    """
-
-    __slots__ = ("automaton", "ended", "matched", "next", "pending", "places")
-
-    def __init__(self, automaton: Automaton, places: tuple[int, ...]) -> None:
-        self.automaton = automaton
-        self.places = places
-        nodes, owners = automaton.nodes, automaton.owners
-        self.matched = tuple(owners[place] for place in places if nodes[place] is None)
-        self.pending = tuple(sorted({owners[place] for place in places if nodes[place] is not None}))
-        self.ended = not self.pending
-        self.next: dict[str, State | None] = {}
-
-    def step(self, char: str) -> State | None:
-        """The state after one more character; None when no pattern can match any more."""
-        try:
-            return self.next[char]
-        except KeyError:
-            return self.automaton.extend(self, char)
-
-
-class Automaton:
-    """All patterns of a watch list at once. Pattern numbers are their places in `trees`."""
-
-    def __init__(self, trees: Sequence[Node]) -> None:
-        self.nodes: list[CharSet | None] = []
-        self.owners: list[int] = []
-        self.follow: list[tuple[int, ...]] = []
-        self._states: dict[tuple[int, ...], State] = {}
-        starts: list[int] = []
-        for owner, tree in enumerate(trees):
-            self._owner = owner
-            starts.extend(self._build(tree, (self._add(None, ()),)))
-            if len(self.nodes) > 20_000:
-                raise Unsupported("too large an automaton")
-        self.start = self.state(tuple(dict.fromkeys(starts)))
-        if self.start.matched:
-            raise Unsupported("a pattern that matches the empty text")
-
-    def _add(self, chars: CharSet | None, follow: tuple[int, ...]) -> int:
-        self.nodes.append(chars)
-        self.owners.append(self._owner)
-        self.follow.append(follow)
-        return len(self.nodes) - 1
-
-    def _build(self, node: Node, tails: tuple[int, ...]) -> tuple[int, ...]:
-        """Lay `node` before `tails`; returns its entries, in order of preference."""
-        match node:
-            case CharSet():
-                return (self._add(node, tails),)
-            case Group():
-                return self._build(node.item, tails)
-            case Series():
-                for item in reversed(node.items):
-                    tails = self._build(item, tails)
-                return tails
-            case Choice():
-                entries = [entry for branch in node.branches for entry in self._build(branch, tails)]
-                return tuple(dict.fromkeys(entries))
-            case Repeat():
-                return self._repeat(node, tails)
-
-    def _repeat(self, node: Repeat, tails: tuple[int, ...]) -> tuple[int, ...]:
-        if node.high is None:
-            # a loop: its body is followed by itself or by the tails, whichever is preferred
-            loop = self._add(CharSet("(?!)"), ())  # a place that is never entered holds the loop's follow list
-            body = self._build(node.item, (loop,))
-            if loop in body:
-                raise Unsupported("a repeat of what may be empty")
-            around = self._prefer(body, tails, node.lazy)
-            for index in range(loop + 1, len(self.nodes)):
-                if loop in self.follow[index]:
-                    self.follow[index] = _splice(self.follow[index], loop, around)
-            entries = around
-            copies = node.low
-            if copies == 0:
-                return entries
-            tails = entries
-            copies -= 1
-            entries = self._build(node.item, tails)
-        else:
-            entries = tails
-            for _ in range(node.high - node.low):
-                entries = self._prefer(self._build(node.item, entries), tails, node.lazy)
-            copies = node.low
-        for _ in range(copies):
-            entries = self._build(node.item, entries)
-        return entries
-
-    @staticmethod
-    def _prefer(body: tuple[int, ...], tails: tuple[int, ...], lazy: bool) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(tails + body if lazy else body + tails))
-
-    def state(self, places: tuple[int, ...]) -> State:
-        """The state for these places; after a match, what is less preferred in the same pattern is cut off."""
-        kept: list[int] = []
-        done: set[int] = set()
-        for place in places:
-            owner = self.owners[place]
-            if owner in done:
-                continue
-            kept.append(place)
-            if self.nodes[place] is None:
-                done.add(owner)
-        key = tuple(kept)
-        state = self._states.get(key)
-        if state is None:
-            if len(self._states) > 5_000:  # a pattern with very many states: forget and begin anew
-                self._states.clear()
-            state = self._states.setdefault(key, State(self, key))
-        return state
-
-    def extend(self, state: State, char: str) -> State | None:
-        places: dict[int, None] = {}
-        for place in state.places:
-            chars = self.nodes[place]
-            if chars is not None and chars.accepts(char):
-                places.update(dict.fromkeys(self.follow[place]))
-        result = self.state(tuple(places)) if places else None
-        if len(state.next) > 2_000:  # a class met by a large alphabet
-            state.next.clear()
-        state.next[char] = result
-        return result
-
-
-def _splice(follow: tuple[int, ...], loop: int, around: tuple[int, ...]) -> tuple[int, ...]:
-    at = follow.index(loop)
-    return tuple(dict.fromkeys(follow[:at] + around + follow[at + 1 :]))
-
-
-def first_sets(automaton: Automaton) -> tuple[list[CharSet], bool]:
-    """What a match can begin with: the sets of its first character that is not leading white space, and whether any
-    white space may lead. White space with which a match could also end counts as a first character itself."""
-    nodes, follow = automaton.nodes, automaton.follow
-    firsts: dict[CharSet, None] = {}
-    leads = False
-    seen: set[int] = set()
-
-    def visit(places: tuple[int, ...]) -> Iterator[int]:
-        for place in places:
-            if place not in seen:
-                seen.add(place)
-                yield place
-
-    stack = list(visit(automaton.start.places))
-    while stack:
-        place = stack.pop()
-        chars = nodes[place]
-        if chars is None:
-            continue
-        if chars.spaces_only and not any(nodes[after] is None for after in follow[place]):
-            leads = True
-            stack.extend(visit(follow[place]))
-        else:
-            firsts[chars] = None
-    return list(firsts), leads

@@ -59,26 +59,29 @@ def read_tools(tools: Iterable[Tool] | None) -> Tools:
     """
     parameters: dict[str, Schema] = {}
     for tool in tools or ():
-        schema = _function_schema(tool) if inspect.isfunction(tool) or inspect.ismethod(tool) else tool
+        schema: Any = _function_schema(tool) if inspect.isfunction(tool) or inspect.ismethod(tool) else tool
         if not isinstance(schema, Mapping):
             continue
-        function = cast("Mapping[str, Any]", schema.get("function", schema))
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        schema = cast("Schema", schema)
+        function: Any = schema.get("function", schema)
+        if not isinstance(function, Mapping):
             continue
-        given = function.get("parameters")
-        parameters[function["name"]] = cast("Schema", given) if isinstance(given, Mapping) else {}
+        function = cast("Schema", function)
+        name, given = function.get("name"), function.get("parameters")
+        if isinstance(name, str):
+            parameters[name] = cast("Schema", given) if isinstance(given, Mapping) else {}
     return Tools(parameters)
 
 
 def _function_schema(tool: Callable[..., Any]) -> Any:
     try:
-        from transformers.utils import get_json_schema  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+        from transformers.utils.chat_template_utils import get_json_schema  # pyright: ignore[reportUnknownVariableType]
     except ImportError as error:
         raise TypeError(
             f"tool {tool.__name__!r} is a Python function; reading its schema needs transformers "
             "(pip install transformers), or pass the tool as a JSON schema"
         ) from error
-    return get_json_schema(tool)  # pyright: ignore[reportUnknownVariableType]
+    return cast("Any", get_json_schema(tool))
 
 
 def _resolve(schema: Any, root: Schema) -> list[Schema]:

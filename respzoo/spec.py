@@ -26,9 +26,8 @@ CALLS = "tool_calls"
 _REASONING_NAMES = frozenset({REASONING, "thinking", "reasoning"})
 
 _TEMPLATE_KEYS = frozenset({"version", "defaults", "fields", "start_anchor", "start_anchor_pattern"})
-_FIELD_KEYS = (
-    frozenset({"open", "open_pattern", "close", "close_pattern", "content", "content_args"})
-    | frozenset({"repeats", "join", "optional", "transform", "transform_each"})
+_FIELD_KEYS = frozenset({"open", "open_pattern", "close", "close_pattern", "content", "content_args"}) | frozenset(
+    {"repeats", "join", "optional", "transform", "transform_each"}
 )
 _PLACEHOLDER = regex.compile(r"\{(\w+(?:\.\w+)*)\}")
 
@@ -81,7 +80,7 @@ class CompiledTemplate:
         """The part of a prompt that the template has written of the assistant's message: what follows the last anchor.
         Empty when there is no anchor in it."""
         if self.anchor_literals is not None and len(self.anchor_literals) == 1:
-            before, found, after = prompt.rpartition(self.anchor_literals[0])
+            _, found, after = prompt.rpartition(self.anchor_literals[0])
             return after if found else ""
         end = None
         for match in self.anchor.finditer(prompt):
@@ -167,9 +166,7 @@ def _assemble(
     )
 
 
-def _lexer(
-    content: ContentParser, field: str, close: Delimiter | None, *, plain: bool
-) -> Callable[[], Lexer] | None:
+def _lexer(content: ContentParser, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
     try:
         return content.lexer(field, close, plain=plain)
     except (IndexError, TypeError, KeyError, ValueError):
@@ -274,7 +271,14 @@ class _Broken(ContentParser):
 
 
 def _delimiter(
-    problems: _Problems, path: str, raw: Mapping[str, Any], literal: str, pattern: str, kind: str, field: str, order: int
+    problems: _Problems,
+    path: str,
+    raw: Mapping[str, Any],
+    literal: str,
+    pattern: str,
+    kind: str,
+    field: str,
+    order: int,
 ) -> Delimiter | None:
     if literal in raw and pattern in raw:
         problems.add(path, f"has both '{literal}' and '{pattern}'; keep one")
@@ -285,7 +289,7 @@ def _delimiter(
         if not isinstance(texts, list):
             problems.add(f"{path}.{literal}", f"expected a string or a list of strings, found {_kind(value)}")
         elif not texts or not all(isinstance(text, str) and text for text in cast("list[Any]", texts)):
-            problems.add(f"{path}.{literal}", f"expected one or more strings, none of them empty, found {_short(value)}")
+            problems.add(f"{path}.{literal}", f"expected strings, at least one and none empty, found {_short(value)}")
         else:
             return Delimiter.literal(kind, field, cast("list[str]", texts), order)
     elif pattern in raw:
@@ -296,8 +300,9 @@ def _delimiter(
         try:
             return Delimiter.regex(kind, field, source, order)
         except regex.error as error:
-            caret = " " * (error.pos or 0) + "^"
-            problems.add(f"{path}.{pattern}", f"invalid regular expression, {error.msg}:\n    {source}\n    {caret}")
+            caret = " " * int(getattr(error, "pos", None) or 0) + "^"
+            why = getattr(error, "msg", str(error))
+            problems.add(f"{path}.{pattern}", f"invalid regular expression, {why}:\n    {source}\n    {caret}")
     return None
 
 

@@ -6,12 +6,16 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
+from respzoo.errors import ParseError
 from respzoo.message import MessageStream
-from respzoo.parser import OnMalformed, ResponseParser, parse_text
+from respzoo.parser import ResponseParser
 from respzoo.schema import Tool
 from respzoo.spec import CompiledTemplate, compile_spec
 
-__all__ = ["ResponseTemplate"]
+__all__ = ["OnMalformed", "ResponseTemplate"]
+
+OnMalformed = Literal["raise", "content", "drop"]
+"""What becomes of a closed region that does not parse: an error, content (its raw text), or nothing but a record."""
 
 
 class ResponseTemplate(CompiledTemplate):
@@ -55,7 +59,7 @@ class ResponseTemplate(CompiledTemplate):
     @overload
     def parse(
         self,
-        text: Sequence[str],
+        text: list[str],
         *,
         prefix: str | Sequence[str],
         tools: Iterable[Tool] | None = None,
@@ -63,7 +67,7 @@ class ResponseTemplate(CompiledTemplate):
     ) -> list[dict[str, Any]]: ...
     def parse(
         self,
-        text: str | Sequence[str],
+        text: str | list[str],
         *,
         prefix: str | Sequence[str],
         tools: Iterable[Tool] | None = None,
@@ -82,14 +86,14 @@ class ResponseTemplate(CompiledTemplate):
             ValueError: as many prefixes as texts are needed, or one.
         """
         if isinstance(text, str) and isinstance(prefix, str):
-            return parse_text(self, text, prefix=prefix, tools=tools, on_malformed=on_malformed)
-        texts = [text] if isinstance(text, str) else list(text)
+            return _parse(self, text, prefix=prefix, tools=tools, on_malformed=on_malformed)
+        texts = [text] if isinstance(text, str) else text
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
         if len(prefixes) != len(texts):
             raise ValueError(f"{len(texts)} texts but {len(prefixes)} prefixes; give one for all, or one each")
         tools = None if tools is None else list(tools)
         return [
-            parse_text(self, one, prefix=its, tools=tools, on_malformed=on_malformed)
+            _parse(self, one, prefix=its, tools=tools, on_malformed=on_malformed)
             for one, its in zip(texts, prefixes, strict=True)
         ]
 
@@ -115,3 +119,28 @@ class ResponseTemplate(CompiledTemplate):
             on_malformed=on_malformed,
             on_unfinished=on_unfinished,
         )
+
+
+def _parse(
+    template: CompiledTemplate,
+    text: str,
+    *,
+    prefix: str,
+    tools: Iterable[Tool] | None,
+    on_malformed: OnMalformed,
+) -> dict[str, Any]:
+    parser = ResponseParser(
+        template, prefix=prefix, tools=tools, on_malformed="content" if on_malformed == "content" else "drop"
+    )
+    parser.feed(text)
+    message, _ = parser.finalize()
+    bad = next((record for record in parser.dropped if record["field"]), None)
+    if on_malformed == "raise" and bad is not None:
+        where = f"{bad['reason']} {bad['field']} region"
+        raise ParseError(
+            f"{where}: {bad['error']}\n  in {bad['raw'][:200]!r}\n  on_malformed='content' or 'drop' parses on",
+            message=message,
+            raw=bad["raw"],
+            field=bad["field"],
+        )
+    return message

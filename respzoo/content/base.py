@@ -120,9 +120,7 @@ class QuoteRules:
         openers += [Delimiter.literal(f"verbatim {number}", field, [pair[0]]) for number, pair in enumerate(verbatim)]
         self.outside = WatchList([*closers, *openers], plain=plain)
         self.broken = WatchList(closers, plain=plain)
-        self.verbatim = [
-            WatchList([Delimiter.literal("unquote", field, [end])], plain=plain) for _, end in verbatim
-        ]
+        self.verbatim = [WatchList([Delimiter.literal("unquote", field, [end])], plain=plain) for _, end in verbatim]
         inside = {quote: rf"[^{quote}\\{breaks}]*(?:\\.[^{quote}\\{breaks}]*)*" for quote in quotes}
         self.skips = {quote: _skip(pattern) for quote, pattern in inside.items()}
         self.clears = {quote: _clear(quote, pattern) for quote, pattern in inside.items()}

@@ -25,7 +25,8 @@ class Json(ContentParser):
 
     @property
     def _delims(self) -> list[tuple[str, str]]:
-        return [(pair[0], pair[1]) for pair in self.args.get("string_delims") or []]
+        pairs: list[Any] = self.args.get("string_delims") or []
+        return [(pair[0], pair[1]) for pair in pairs]
 
     @cached_property
     def _dialect(self) -> re.Pattern[str] | None:

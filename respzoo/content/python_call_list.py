@@ -21,7 +21,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<part>\.[0-9]+)?(?P<power>[eE][+-]?[0-9]+)?")
 _STRING = re.compile(r"""'(?P<one>(?:[^'\\\n\r]|\\.)*)'|"(?P<two>(?:[^"\\\n\r]|\\.)*)\"""", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})(?:\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?|(?P<char>.))", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:u(?P<code>[0-9a-fA-F]{4})(?:\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?|(?P<char>.))", re.DOTALL
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CHARS = {"\\": "\\", "'": "'", '"': '"', "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}

@@ -1,0 +1,94 @@
+"""The message as it grows: the fields' values so far, and the record of what became none."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import Any, Literal, cast
+
+from respzoo.events import Dropped
+from respzoo.spec import CONTENT, CompiledTemplate, Field
+
+__all__ = ["Draft"]
+
+_log = logging.getLogger("respzoo")
+
+
+class Draft:
+    """One message in the making.
+
+    Text fields add up: what is written of one in several places is one text, joined by its `join` or, verbatim and
+    stripped once, by nothing. (The reference lets a later piece overwrite an earlier one.)
+    """
+
+    def __init__(self, template: CompiledTemplate) -> None:
+        self._template = template
+        self._fields: dict[str, Field] = {}
+        for field in template.fields.values():
+            self._fields.setdefault(field.key, field)
+        self._values: dict[str, Any] = {}
+        self._pieces: dict[str, list[str]] = {}
+        self.dropped: list[Dropped] = []
+        for name, value in copy.deepcopy(dict(template.defaults)).items():
+            field = template.fields.get(name)
+            self._values[name if field is None else field.key] = value
+
+    def keep(self, field: Field, value: Any, body: str) -> None:
+        """A region of `field` with this text has this value."""
+        if field.join is not None:
+            self._piece(field, value)
+        elif field.repeats:
+            self._values.setdefault(field.key, []).append(value)
+        elif field.flat:
+            self._piece(field, body)
+        else:
+            self._values[field.key] = value
+
+    def _piece(self, field: Field, text: str) -> None:
+        pieces = self._pieces.get(field.key)
+        if pieces is None:
+            pieces = self._pieces[field.key] = []
+            default = self._values.get(field.key)
+            if field.join is not None and isinstance(default, str):
+                pieces.append(default)
+        pieces.append(text)
+
+    def drop(
+        self, field: str, raw: str, error: str, reason: Literal["malformed", "unfinished"], *, as_content: bool
+    ) -> None:
+        """A region became no value; `as_content` returns its text as content all the same."""
+        self.dropped.append({"field": field, "raw": raw, "error": error, "reason": reason})
+        _log.debug("%s %s region of %d characters: %s", reason, field or "unknown", len(raw), error)
+        if as_content:
+            self.add_content(raw)
+
+    def add_content(self, raw: str) -> None:
+        """Text that no field could take is content."""
+        field = self._fields.get(CONTENT)
+        if field is not None and (field.flat or field.repeats):
+            self.keep(field, raw, raw)
+        else:
+            before = self._values.get(CONTENT)
+            self._values[CONTENT] = raw if before is None else f"{before}{raw}"
+
+    def missing(self) -> list[Field]:
+        """The required fields that have no value."""
+        return [
+            field
+            for field in self._template.fields.values()
+            if not field.optional and field.key not in self._values and field.key not in self._pieces
+        ]
+
+    def message(self) -> dict[str, Any]:
+        """The message, without fields that are empty and no defaults."""
+        values = dict(self._values)
+        for key, pieces in self._pieces.items():
+            field = self._fields[key]
+            values[key] = field.content.parse("".join(pieces)) if field.join is None else field.join.join(pieces)
+        kept = {field.key for field in self._template.fields.values() if field.name in self._template.defaults}
+        kept.update(self._template.defaults)
+        return {key: value for key, value in values.items() if key in kept or not _is_empty(value)}
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | list | dict) and not cast("Any", value))

@@ -1,0 +1,328 @@
+"""Find the next delimiter in a text that is still growing, and hold back what may become one.
+
+Strategy. A *watch list* is compiled once: the delimiters that matter in one state of the parser. Its literals and
+patterns become one automaton. A stream's *scanner* walks the text with it:
+
+- a chunk in which no delimiter can begin costs one search for the characters that could (`WatchList.clear`);
+- from such a character on, every place where a delimiter may have begun is a *candidate*, advanced once a character;
+  the text from the first living candidate on is held, everything before it is decided;
+- a candidate ends as the `regex` module would end it: earliest start first, then the preferred way to match. One that
+  has matched but could still match differently (`</f>(?:\\s*</t>)?`) waits, so that every cutting agrees.
+
+Two candidates in the same state have the same future, so the later one is dropped; the work a character is therefore
+bounded by the template, not by the text. Patterns that the automaton does not know are searched for by the `regex`
+module's partial matching, over what is undecided only.
+"""
+
+from __future__ import annotations
+
+import re
+
+import regex
+
+from respzoo.automaton import State
+from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
+
+__all__ = ["Scanner"]
+
+_LAZY = re.compile(r"[*+?}]\?")
+
+
+class _Candidate:
+    """A place where a delimiter may have begun: its offset in the held text, and how far it has come."""
+
+    __slots__ = ("ends", "start", "state")
+
+    def __init__(self, start: int, state: State) -> None:
+        self.start = start
+        self.state: State | None = state
+        self.ends: dict[int, int] | None = None
+
+
+def _step(candidate: _Candidate, char: str, stop: int) -> State | None:
+    """Take one more character, which ends at `stop`. Returns the candidate's state."""
+    state = candidate.state
+    if state is None:
+        return None
+    state = candidate.state = state.step(char)
+    if state is not None and state.matched:
+        ends = candidate.ends = {} if candidate.ends is None else candidate.ends
+        for number in state.matched:
+            ends[number] = stop
+    return state
+
+
+class Scanner:
+    """One stream's search. `load` text, then call `advance` until it finds nothing more.
+
+    `text[at:]` is what is left to walk of the current chunk; a content parser that knows its own way through a stretch
+    (a JSON string) may move `at` itself while nothing is held.
+    """
+
+    __slots__ = ("_candidates", "_held", "_keep", "_length", "_searched", "at", "text")
+
+    def __init__(self, *, keep: bool = False) -> None:
+        """`keep=True` keeps all text, for patterns that look behind; such a template has no automaton at all."""
+        self.text: str = ""
+        self.at: int = 0
+        self._keep = keep
+        self._held: list[str] = []  # held text of earlier chunks
+        self._length = 0  # and its length
+        self._candidates: list[_Candidate] = []
+        self._searched: dict[
+            tuple[int, bool], regex.Match[str] | None
+        ] = {}  # by delimiter: a search remembers where it has looked
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is held and nothing is left to walk."""
+        return not self._held and self.at >= len(self.text)
+
+    def waiting(self, watch: WatchList) -> Delimiter | None:
+        """The delimiter that the held text is already, if it only waits for what may lengthen it."""
+        if watch.automaton is None:
+            matches = (one for one in watch.delimiters if one.pattern.fullmatch(self.text, self.at) is not None)
+            return next(matches, None)
+        first = self._candidates[0] if self._candidates else None
+        if first is None or first.ends is None:
+            return None
+        return watch.delimiters[max(first.ends, key=first.ends.__getitem__)]
+
+    def load(self, text: str) -> None:
+        """Add a chunk."""
+        self._searched.clear()
+        if self._keep:
+            self.text += text
+            return
+        if self.at < len(self.text):
+            text = self.text[self.at :] + text
+        self.text = text
+        self.at = 0
+
+    # ------------------------------------------------------------------------------------------ the automaton's way
+
+    def advance(self, watch: WatchList, *, end: bool = False) -> tuple[str, Found | Partial | None]:
+        """Walk on. Returns the text that is decided, and the delimiter that follows it, if one was found.
+
+        With `end`, no more text will come: what is held is decided too, and text that had begun to be a delimiter is
+        returned as `Partial`.
+        """
+        automaton = watch.automaton
+        if automaton is None:
+            return self._advance_by_search(watch, end=end)
+        text, at = self.text, self.at
+        size = len(text)
+        decided_from = at  # of this chunk; nothing is decided of it while older text is held
+        mark = at  # where the held text begins in this chunk
+        candidates = self._candidates
+        if candidates:
+            mark = decided_from
+        start = automaton.start
+        while True:
+            if not candidates:
+                if self._held:  # nothing of it was a delimiter
+                    self.text, self.at = "".join(self._held) + text[decided_from:], 0
+                    skip = self._length + at - decided_from
+                    self._held, self._length = [], 0
+                    text, decided_from = self.text, 0
+                    at, size = skip, len(text)
+                found_at = watch.find(text, at) if at < size else -1
+                if found_at < 0:
+                    stop = size
+                    if watch.leads and not end and at < size:
+                        stop = at + len(text[at:].rstrip())
+                    if stop == size:
+                        self.at = size
+                        return text[decided_from:], None
+                    found_at = stop
+                elif watch.leads:
+                    found_at = at + len(text[at:found_at].rstrip())
+                at = mark = found_at
+            base = self._length - mark  # offset in the held text = place in the chunk + base
+            while at < size:
+                char = text[at]
+                at += 1
+                if candidates and candidates[0].ends is not None:
+                    # a match that waits to grow: no later candidate matters any more
+                    _step(candidates[0], char, at + base)
+                    del candidates[1:]
+                else:
+                    candidates = self._step_all(char, at + base, start)
+                    if not candidates:
+                        break
+                first = candidates[0]
+                if first.ends is not None and (first.state is None or first.state.ended):
+                    return self._commit(watch, first, decided_from, mark, at)
+            if candidates:
+                break
+        # the chunk is walked, and something in it may still become a delimiter
+        if end:
+            for candidate in candidates:
+                if candidate.ends is not None and not self._gives_way(watch, candidate):
+                    return self._commit(watch, candidate, decided_from, mark, size)
+        first = candidates[0]
+        before = "" if self._held else text[decided_from:mark]
+        self._held.append(text[mark:])
+        self._length += size - mark
+        self.at = size
+        if first.start:
+            whole = "".join(self._held)
+            before += whole[: first.start]
+            self._held, self._length = [whole[first.start :]], len(whole) - first.start
+            shift = first.start
+            for candidate in candidates:
+                candidate.start -= shift
+                if candidate.ends is not None:
+                    candidate.ends = {number: stop - shift for number, stop in candidate.ends.items()}
+        if not end:
+            return before, None
+        rest = "".join(self._held)
+        pending = first.state.pending if first.state is not None else ()
+        self.reset()
+        return before, Partial(tuple(watch.delimiters[number] for number in pending), rest)
+
+    @staticmethod
+    def _gives_way(watch: WatchList, candidate: _Candidate) -> bool:
+        """Whether only weak delimiters have matched and a stronger one has begun."""
+        pending = () if candidate.state is None else candidate.state.pending
+        return all(watch.delimiters[number].order == WEAK for number in candidate.ends or ()) and any(
+            watch.delimiters[number].order != WEAK for number in pending
+        )
+
+    def reset(self) -> None:
+        """Forget what is held and what is left to walk."""
+        self.text, self.at = "", 0
+        self._held, self._length = [], 0
+        self._candidates = []
+        self._searched.clear()
+
+    def _step_all(self, char: str, stop: int, start: State) -> list[_Candidate]:
+        alive: list[_Candidate] = []
+        states: set[State] = set()
+        for candidate in self._candidates:
+            state = _step(candidate, char, stop)
+            if state in states:  # an earlier candidate has the same future
+                candidate.state = state = None
+            if state is not None:
+                states.add(state)
+            elif candidate.ends is None:
+                continue
+            alive.append(candidate)
+        begun = start.step(char)
+        if begun is not None and begun not in states:
+            candidate = _Candidate(stop - 1, begun)
+            if begun.matched:
+                candidate.ends = dict.fromkeys(begun.matched, stop)
+            alive.append(candidate)
+        self._candidates = alive
+        return alive
+
+    def _commit(
+        self, watch: WatchList, candidate: _Candidate, decided_from: int, mark: int, at: int
+    ) -> tuple[str, Found | None]:
+        text = self.text
+        before = "" if self._held else text[decided_from:mark]
+        whole = "".join([*self._held, text[mark:at]])
+        assert candidate.ends is not None
+        number, stop = min(candidate.ends.items(), key=lambda item: watch.delimiters[item[0]].rank(item[1]))
+        delimiter = watch.delimiters[number]
+        groups: dict[str, str] = {}
+        spans: dict[str, tuple[int, int]] = {}
+        if delimiter.pattern.groupindex:
+            match = delimiter.pattern.fullmatch(whole, candidate.start, stop)
+            assert match is not None
+            groups = {name: value for name, value in match.groupdict().items() if value is not None}
+            spans = {name: (match.start(name) - candidate.start, match.end(name) - candidate.start) for name in groups}
+        found = Found(delimiter, whole[candidate.start : stop], groups, spans)
+        if stop >= self._length:
+            self.at = mark + stop - self._length
+        else:  # it ended in an older chunk: what was held behind it is walked again
+            self.text, self.at = whole[stop:] + text[at:], 0
+        self._held, self._length, self._candidates = [], 0, []
+        return before + whole[: candidate.start], found
+
+    # ---------------------------------------------------------------------------------------- the regex module's way
+
+    def _advance_by_search(self, watch: WatchList, *, end: bool) -> tuple[str, Found | Partial | None]:
+        # `text` is all that is kept and `at` the first undecided character: nothing is walked, all is searched
+        text, at = self.text, self.at
+        hold = len(text)
+        best: tuple[tuple[int, tuple[bool, int, int, str]], Delimiter, regex.Match[str]] | None = None
+        for delimiter in watch.delimiters:
+            match = self._search(delimiter, at, partial=not end)
+            if match is None:
+                continue
+            if not end:
+                if match.partial or _can_grow(delimiter, match, text):
+                    hold = min(hold, match.start())
+                    continue
+                hold = min(hold, self._earlier_partial(delimiter, at, match))
+            key = (match.start(), delimiter.rank(match.end() - match.start()))
+            if best is None or key < best[0]:
+                best = (key, delimiter, match)
+        if end:
+            tail, delimiters = _partial_tail(watch, text, at)
+            if delimiters and (best is None or (tail <= best[0][0] and best[1].order == WEAK)):
+                self.at = len(text)
+                return text[at:tail], Partial(delimiters, text[tail:])
+        if best is not None and best[0][0] < hold:
+            _, delimiter, match = best
+            groups = {name: value for name, value in match.groupdict().items() if value is not None}
+            begin = match.start()
+            spans = {name: (match.start(name) - begin, match.end(name) - begin) for name in groups}
+            self.at = match.end()
+            return text[at:begin], Found(delimiter, match[0], groups, spans)
+        self.at = len(text) if end else hold
+        return text[at : self.at], None
+
+    def _earlier_partial(self, delimiter: Delimiter, at: int, match: regex.Match[str]) -> int:
+        """Where, before a whole match, another one may still begin: the module prefers a whole match to that."""
+        if delimiter.probe is None or match.start() <= at:
+            return len(self.text)
+        partial = delimiter.probe.search(self.text, at, partial=True)
+        return len(self.text) if partial is None else partial.start()
+
+    def _search(self, delimiter: Delimiter, at: int, *, partial: bool) -> regex.Match[str] | None:
+        key = (id(delimiter), partial)
+        if key in self._searched:
+            match = self._searched[key]
+            if match is None or match.start() >= at:
+                return match
+        match = delimiter.pattern.search(self.text, at, partial=partial)
+        self._searched[key] = match
+        return match
+
+
+def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str) -> bool:
+    """Whether a whole match could still become another one as more text comes."""
+    at_edge = match.end() == len(text)
+    if delimiter.literals is not None:
+        if not at_edge:
+            return False
+        return any(other != match[0] and other.startswith(match[0]) for other in delimiter.literals)
+    if at_edge:
+        return True
+    # an end-of-text assertion may have held at the edge only: does the match survive one more character?
+    longer = delimiter.pattern.match(text + "\0", match.start())
+    if longer is None or longer.span() != match.span() or longer.groupdict() != match.groupdict():
+        return True
+    if _LAZY.search(delimiter.pattern.pattern):
+        return False  # what a lazy part could still take, it would not
+    whole = delimiter.pattern.fullmatch(text, match.start(), partial=True)
+    return whole is not None and whole.partial
+
+
+def _partial_tail(watch: WatchList, text: str, at: int) -> tuple[int, tuple[Delimiter, ...]]:
+    """Where text that had begun to be a delimiter begins at the end of the output, and which it could have been."""
+    tail = len(text)
+    delimiters: list[Delimiter] = []
+    for delimiter in watch.delimiters:
+        if delimiter.order == WEAK:
+            continue
+        match = delimiter.pattern.search(text, at, partial=True)
+        if match is not None and match.partial and match.start() < len(text):
+            if match.start() < tail:
+                tail, delimiters = match.start(), []
+            if match.start() == tail:
+                delimiters.append(delimiter)
+    return tail, tuple(delimiters)
