@@ -147,7 +147,7 @@ def read_tokenizer(tokenizer: object) -> Checkpoint:
 
 def is_hub_id(model: str) -> bool:
     """Whether a text has the form of an id on the Hub, so that asking for it makes sense."""
-    return re.fullmatch(r"(?:[\w.-]+/)?[\w.-]+", model, re.ASCII) is not None and ".." not in model
+    return re.fullmatch(r"(?:\w[\w.-]*/)?\w[\w.-]*", model, re.ASCII) is not None and ".." not in model
 
 
 def bare_name(model: str) -> str:

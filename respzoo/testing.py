@@ -27,7 +27,18 @@ from respzoo.template import ResponseTemplate
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["Replay", "Sample", "add_up", "check", "check_family", "cuttings", "load_samples", "replay", "update"]
+__all__ = [
+    "Replay",
+    "Sample",
+    "add_up",
+    "check",
+    "check_family",
+    "cuttings",
+    "how_to_update",
+    "load_samples",
+    "replay",
+    "update",
+]
 
 TEXTS = ("reasoning_content", "content")
 
@@ -210,8 +221,13 @@ def check_family(family: Family) -> list[str]:
     found = {sample.id: faults for sample in samples if (faults := check(template, sample))}
     if not found:
         return []
-    command = f"python -m respzoo.testing update {family.name} {' '.join(found)}"
-    return [*(line for faults in found.values() for line in faults), f"to take what the parser gives now: {command}"]
+    return [*(line for faults in found.values() for line in faults), how_to_update(family, list(found))]
+
+
+def how_to_update(family: Family, ids: Sequence[str]) -> str:
+    """The command that takes what the parser gives now."""
+    where = family.samples.parent if isinstance(family.samples, Path) else family.name
+    return f"to take what the parser gives now: python -m respzoo.testing update {where} {' '.join(ids)}"
 
 
 def update(family: Family, ids: Sequence[str] = ()) -> list[str]:

@@ -1,0 +1,418 @@
+"""What a checkpoint says about itself: from folders, and from a small Hub on loopback through the real client."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from respzoo import hub, zoo
+from respzoo.errors import UnknownModelError
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+SPEC = {"start_anchor": "<a>", "fields": {"content": {"close": "</a>"}}}
+JSON_CALLS = "<|im_start|> <tool_call> {name, <args-json-object>} "
+XML_CALLS = "<|im_start|> <tool_call> <function=f> <parameter=p> "
+
+
+@dataclass
+class Answer:
+    body: bytes = b""
+    status: int = 200
+    code: str = ""
+    """X-Error-Code, by which the Hub says what a status means."""
+    delay: float = 0.0
+    short: bool = False
+    """Promise more than is sent."""
+
+
+@dataclass
+class Hub:
+    """Files by `repository/name`, and every request that came."""
+
+    url: str = ""
+    files: dict[str, Answer] = field(default_factory=dict)
+    repos: dict[str, Answer] = field(default_factory=dict)
+    """An answer for every file of a repository."""
+    log: list[tuple[str, str, str | None]] = field(default_factory=list)
+
+    def put(self, repo: str, **files: Any) -> None:
+        for name, value in files.items():
+            body = value if isinstance(value, str) else json.dumps(value)
+            self.files[f"{repo}/{name.replace('__', '.')}"] = Answer(body.encode())
+
+    def answer(self, path: str) -> Answer:
+        repo, _, name = path.lstrip("/").partition("/resolve/main/")
+        if repo in self.repos:
+            return self.repos[repo]
+        if f"{repo}/{name}" in self.files:
+            return self.files[f"{repo}/{name}"]
+        known = any(file.startswith(f"{repo}/") for file in self.files)
+        return Answer(status=404, code="EntryNotFound") if known else Answer(status=401, code="RepoNotFound")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    hub: Hub
+
+    def do_HEAD(self) -> None:
+        self.reply(with_body=False)
+
+    def do_GET(self) -> None:
+        self.reply(with_body=True)
+
+    def reply(self, *, with_body: bool) -> None:
+        self.hub.log.append((self.command, self.path, self.headers.get("authorization")))
+        answer = self.hub.answer(self.path)
+        time.sleep(answer.delay)
+        self.send_response(answer.status)
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("ETag", f'"{hash((self.path, answer.body)) & 0xFFFFFFFF:x}"')
+        self.send_header("Content-Length", str(len(answer.body) + 100 * answer.short))
+        if answer.code:
+            self.send_header("X-Error-Code", answer.code)
+            self.send_header("X-Error-Message", answer.code)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(answer.body)
+            self.close_connection = answer.short
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    from huggingface_hub import constants
+
+    handler = type("OneHub", (Handler,), {"hub": Hub()})
+    http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    http.daemon_threads = True
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    one: Hub = handler.hub  # type: ignore[attr-defined]
+    one.url = f"http://127.0.0.1:{http.server_port}"
+    monkeypatch.setattr(constants, "ENDPOINT", one.url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", one.url + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.delenv(zoo.PIN, raising=False)
+    zoo.forget()
+    yield one
+    http.shutdown()
+    http.server_close()
+    zoo.forget()
+
+
+def read(model: str, cache: Path, **options: Any) -> hub.Checkpoint:
+    return hub.read_hub(model, cache_dir=cache, **options)
+
+
+def kinds(checkpoint: hub.Checkpoint) -> dict[str, str]:
+    return {name: outcome.kind for name, outcome in checkpoint.outcomes.items()}
+
+
+# ------------------------------------------------------------------------------------------------------ a small Hub
+
+
+def test_all_that_is_there_is_read(server: Hub, tmp_path: Path) -> None:
+    server.put(
+        "acme/one",
+        tokenizer_config__json={"response_template": SPEC, "chat_template": "in the config"},
+        chat_template__jinja="in a file",
+        config__json={"model_type": "acme"},
+    )
+    found = read("acme/one", tmp_path)
+    assert set(kinds(found).values()) == {"found"}
+    assert found.response_template == SPEC
+    assert found.chat_template == "in a file"
+    assert found.config == {"model_type": "acme"}
+    assert {method for method, _, _ in server.log} == {"HEAD", "GET"}
+
+
+def test_what_is_cached_is_not_fetched_again(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/one", tokenizer_config__json={"response_template": SPEC})
+    read("acme/one", tmp_path)
+    server.log.clear()
+    assert read("acme/one", tmp_path).response_template == SPEC
+    assert {method for method, _, _ in server.log} == {"HEAD"}
+    server.log.clear()
+    offline = read("acme/one", tmp_path, local_files_only=True)
+    assert offline.response_template == SPEC
+    assert offline.where == "the Hub's cache"
+    assert kinds(offline)["chat_template.jinja"] == "not cached"
+    assert server.log == []
+
+
+def test_a_changed_file_is_fetched(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/one", chat_template__jinja="old")
+    assert read("acme/one", tmp_path).chat_template == "old"
+    server.put("acme/one", chat_template__jinja="new")
+    # the same commit with another ETag: the client believes the commit, as its cache is one of snapshots
+    assert read("acme/one", tmp_path / "fresh").chat_template == "new"
+
+
+def test_a_missing_file_is_no_fault(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/one", config__json={})
+    assert kinds(read("acme/one", tmp_path)) == {
+        "tokenizer_config.json": "missing",
+        "chat_template.jinja": "missing",
+        "config.json": "found",
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "hint"),
+    [
+        (401, "RepoNotFound", "no repository", "token="),
+        (404, "RepoNotFound", "no repository", "token="),
+        (404, "RevisionNotFound", "no revision", "branch"),
+        (403, "GatedRepo", "gated", "accept its terms"),
+        (403, "", "denied", "HTTP 403"),
+        (429, "", "rate limited", "HTTP 429"),
+        (500, "", "server error", "HTTP 500"),
+        (503, "", "server error", "HTTP 503"),
+    ],
+)
+def test_every_refusal_is_an_outcome(server: Hub, tmp_path: Path, status: int, code: str, kind: str, hint: str) -> None:
+    server.repos["acme/closed"] = Answer(status=status, code=code)
+    found = read("acme/closed", tmp_path)
+    outcome = found.outcomes["tokenizer_config.json"]
+    assert outcome.kind == kind
+    assert hint in outcome.text
+    assert not found.found
+    assert len(server.log) == 1  # once it is known, the other files are not asked for
+
+
+def test_a_refusal_falls_back_on_the_cache(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/one", tokenizer_config__json={"response_template": SPEC}, config__json={"a": 1})
+    read("acme/one", tmp_path)
+    server.repos["acme/one"] = Answer(status=503)
+    found = read("acme/one", tmp_path)
+    assert found.response_template == SPEC
+    assert found.config == {"a": 1}
+    assert "a cached copy, as the Hub is server error" in str(found)
+
+
+def test_a_token_is_passed_on(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/private", config__json={})
+    read("acme/private", tmp_path, token="hf_secret")
+    assert {authorization for _, _, authorization in server.log} == {"Bearer hf_secret"}
+    assert "hf_secret" not in str(read("acme/private", tmp_path, token="hf_secret"))
+
+
+def test_a_slow_hub_is_given_up(server: Hub, tmp_path: Path) -> None:
+    server.repos["acme/slow"] = Answer(delay=2.0)
+    before = time.monotonic()
+    found = read("acme/slow", tmp_path, timeout=0.3)
+    assert time.monotonic() - before < 1.0
+    assert set(kinds(found).values()) <= {"timed out", "not cached"}
+    assert "timed out" in kinds(found).values()
+
+
+def test_a_body_that_breaks_off(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/short", tokenizer_config__json={"response_template": SPEC})
+    server.files["acme/short/tokenizer_config.json"].short = True
+    before = time.monotonic()
+    found = read("acme/short", tmp_path, timeout=1.0)
+    assert time.monotonic() - before < 2.0
+    assert found.response_template is None
+
+
+def test_a_hub_that_is_not_there(server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    url = "http://127.0.0.1:9/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url)
+    assert kinds(read("acme/one", tmp_path))["tokenizer_config.json"] == "unreachable"
+
+
+def test_offline_by_the_clients_own_switch(server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    outcome = read("acme/one", tmp_path).outcomes["tokenizer_config.json"]
+    assert outcome.kind == "offline"
+    assert "HF_HUB_OFFLINE" in outcome.text
+    assert server.log == []
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "text"),
+    [
+        ("{", "broken", "not JSON"),
+        ("[1]", "broken", "not a JSON object but list"),
+        ("[" * 100_000, "broken", "not JSON"),
+        ('{"response_template": "x"}', "found", "its response_template is str"),
+    ],
+)
+def test_a_config_that_is_no_config(server: Hub, tmp_path: Path, body: str, kind: str, text: str) -> None:
+    server.put("acme/odd", tokenizer_config__json=body, chat_template__jinja="fine")
+    found = read("acme/odd", tmp_path)
+    assert found.outcomes["tokenizer_config.json"].kind == kind
+    assert text in found.outcomes["tokenizer_config.json"].text
+    assert found.chat_template == "fine"
+
+
+def test_a_large_file_is_not_fetched(server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "SIZE_LIMIT", 10)
+    server.put("acme/large", tokenizer_config__json={"a": "b" * 100})
+    assert kinds(read("acme/large", tmp_path))["tokenizer_config.json"] == "too large"
+    assert {method for method, _, _ in server.log} == {"HEAD"}
+
+
+# ------------------------------------------------------------------------------------------- the zoo and a small Hub
+
+
+def test_a_curated_id_leaves_the_hub_alone(server: Hub) -> None:
+    assert zoo.get("Qwen/Qwen3-8B").name == "qwen3"
+    assert server.log == []
+
+
+def test_prefer_hub_asks_for_a_curated_id_too(server: Hub, tmp_path: Path) -> None:
+    server.put("Qwen/Qwen3-8B", tokenizer_config__json={"response_template": SPEC})
+    template = zoo.get("Qwen/Qwen3-8B", prefer="hub", cache_dir=tmp_path)
+    assert template.spec == SPEC
+    assert template.source == "response_template of the Hub (Qwen/Qwen3-8B)"
+
+
+def test_prefer_curated_lets_families_go_first(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/one", tokenizer_config__json={"response_template": SPEC, "chat_template": JSON_CALLS})
+    assert zoo.get("acme/one", cache_dir=tmp_path).spec == SPEC
+    assert zoo.get("acme/one", cache_dir=tmp_path, prefer="curated").name == "qwen3"
+    server.put("acme/two", tokenizer_config__json={"response_template": SPEC})
+    assert zoo.get("acme/two", cache_dir=tmp_path, prefer="curated").spec == SPEC
+
+
+def test_marks_of_the_hubs_chat_template(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/tuned", chat_template__jinja=XML_CALLS)
+    template = zoo.get("acme/tuned", cache_dir=tmp_path)
+    assert template.name == "qwen3_xml"
+    assert "the chat template has" in template.source
+
+
+def test_marks_of_the_hub_win_over_a_likely_name(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/Qwen3-8B-coder", chat_template__jinja=XML_CALLS)
+    assert zoo.get("acme/Qwen3-8B-coder", cache_dir=tmp_path).name == "qwen3_xml"
+
+
+def test_a_template_that_does_not_load_is_passed_over(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/bad", tokenizer_config__json={"response_template": {"fields": 3}, "chat_template": JSON_CALLS})
+    finding = zoo.find("acme/bad", cache_dir=tmp_path)
+    assert finding.template is not None
+    assert finding.template.name == "qwen3"
+    assert any(rung.name == "checkpoint" and "does not load" in rung.text for rung in finding.trail)
+
+
+def test_a_likely_name_holds_when_the_hub_fails(server: Hub, tmp_path: Path) -> None:
+    server.repos["acme/Qwen3-8B-FP8"] = Answer(status=503)
+    assert zoo.get("acme/Qwen3-8B-FP8", cache_dir=tmp_path).name == "qwen3"
+
+
+def test_an_unknown_model_says_what_the_hub_said(server: Hub, tmp_path: Path) -> None:
+    server.repos["acme/none"] = Answer(status=403, code="GatedRepo")
+    with pytest.raises(UnknownModelError, match=r"gated \(accept its terms"):
+        zoo.get("acme/none", cache_dir=tmp_path)
+
+
+# ---------------------------------------------------------------------------------------------------------- folders
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": "x", "response_template": SPEC}))
+    found = hub.read_folder(tmp_path)
+    assert found.chat_template == "x"
+    assert found.response_template == SPEC
+    assert kinds(found) == {
+        "tokenizer_config.json": "found",
+        "chat_template.jinja": "missing",
+        "config.json": "missing",
+    }
+    assert str(found) == f"folder {tmp_path}: tokenizer_config.json found; chat_template.jinja, config.json missing"
+
+
+def test_a_folder_with_odd_files(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_bytes(b"\xff\xfe{}")
+    (tmp_path / "config.json").mkdir()
+    assert kinds(hub.read_folder(tmp_path)) == {
+        "tokenizer_config.json": "broken",
+        "chat_template.jinja": "missing",
+        "config.json": "broken",
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("text", "text"),
+        ("", None),
+        (3, None),
+        ([{"name": "default", "template": "d"}, {"name": "tool_use", "template": "t"}], "t"),
+        ([{"name": "default", "template": "d"}], "d"),
+        ([{"name": "rag", "template": "r"}, 3], "r"),
+        ({"default": "d", "tool_use": "t"}, "t"),
+        ([], None),
+    ],
+)
+def test_one_chat_template_of_several(tmp_path: Path, value: object, expected: str | None) -> None:
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": value}))
+    assert hub.read_folder(tmp_path).chat_template == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_id"),
+    [
+        ("Qwen/Qwen3-8B", True),
+        ("gpt2", True),
+        ("a/b/c", False),
+        ("./x", False),
+        ("../x", False),
+        ("/abs", False),
+        ("a b", False),
+        ("", False),
+        ("é/x", False),
+    ],
+)
+def test_what_looks_like_an_id(text: str, is_id: bool) -> None:
+    assert hub.is_hub_id(text) is is_id
+
+
+@pytest.mark.parametrize(
+    ("model", "bare"),
+    [
+        ("Qwen/Qwen3-8B", "qwen3-8b"),
+        ("Qwen/Qwen3-8B-FP8", "qwen3-8b"),
+        ("Qwen/Qwen3-30B-A3B-GPTQ-Int4", "qwen3-30b-a3b"),
+        ("Qwen/Qwen2.5-7B-Instruct-AWQ", "qwen2.5-7b-instruct"),
+        ("unsloth/Qwen3-8B-unsloth-bnb-4bit", "qwen3-8b"),
+        ("mlx-community/Qwen3-8B-4bit-DWQ", "qwen3-8b"),
+        ("lmstudio-community/Qwen3-8B-MLX-8bit", "qwen3-8b"),
+        ("bartowski/Qwen_Qwen3-8B-GGUF", "qwen_qwen3-8b"),
+        ("x/Qwen3-8B-i1-GGUF", "qwen3-8b"),
+        ("x/Qwen3-8B-quantized.w4a16", "qwen3-8b"),
+        ("x/Qwen3-8B-FP8-dynamic", "qwen3-8b"),
+        ("x/Qwen3-8B-NVFP4", "qwen3-8b"),
+        ("x/Qwen3-32B-4.5bpw-exl2", "qwen3-32b"),
+        ("x/Qwen3-8B-UD-Q4_K_XL", "qwen3-8b"),
+        ("x/gpt-oss-20b-MXFP4-Q8", "gpt-oss-20b"),
+        ("x/Qwen3-4B-Instruct-2507", "qwen3-4b-instruct-2507"),
+        ("models\\Qwen3-8B\\", "qwen3-8b"),
+        ("c4ai-command-a-03-2025", "c4ai-command-a-03-2025"),
+    ],
+)
+def test_the_bare_name(model: str, bare: str) -> None:
+    assert hub.bare_name(model) == bare
+
+
+def test_the_name_of_a_folder(tmp_path: Path) -> None:
+    snapshot = tmp_path / "models--Qwen--Qwen3-8B" / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    assert hub.name_of_folder(snapshot) == "Qwen/Qwen3-8B"
+    assert hub.name_of_folder(tmp_path) == "/".join(tmp_path.parts[-2:])
