@@ -49,9 +49,9 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_captures", "_clear", "_dirty", "_draft", "_explicit", "_field", "_finished", "_first", "_leads", "_lexer",
-        "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_scanner", "_space", "_stray",
-        "_template", "_tools", "_watch", "initial_events",
+        "_captures", "_clear", "_dirty", "_draft", "_escapes", "_explicit", "_field", "_finished", "_first", "_held",
+        "_leads", "_lexer", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_scanner",
+        "_stray", "_template", "_tools", "_watch", "initial_events",
     )  # fmt: skip
 
     def __init__(
@@ -86,11 +86,13 @@ class ResponseParser:
         self._parts: list[str] = []
         self._lexer: Lexer | None = None
         self._watch: WatchList = self._template.outside
-        # the hot path: what tells that a chunk needs no loop, and white space held without one
+        # the hot path: what tells that a chunk needs no loop, and what is held without one (white space that may lead
+        # a delimiter, a backslash whose escape is to come)
         self._first = ""
         self._clear: Callable[[str], bool] | None = None
         self._leads = False
-        self._space = ""
+        self._escapes = False
+        self._held = ""
         self._name = ""
         self._dirty = False
         self._leave()
@@ -124,35 +126,35 @@ class ResponseParser:
         Raises:
             RuntimeError: after `finalize`.
         """
+        if self._held:
+            text = self._held + text
+            self._held = ""
         if text and (self._first not in text or ((clear := self._clear) is not None and clear(text))):
-            if self._leads:
-                if self._space:
-                    text = self._space + text
-                    self._space = ""
-                if text[-1].isspace():
-                    return self._feed_space(text)
+            if self._leads and text[-1].isspace():
+                shown = text.rstrip()
+                if len(text) - len(shown) > _MOST_SPACE:
+                    return self._feed_slowly(text)
+                self._held = text[len(shown) :]
+                return self._show(shown)
             self._parts.append(text)
             return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+        if self._escapes and text[-1:] == "\\" and self._clear is not None and self._clear(text[:-1]):
+            self._held = "\\"
+            return self._show(text[:-1])
         return self._feed_slowly(text)
 
-    def _feed_space(self, text: str) -> list[Event]:
-        """Text without a delimiter's first character, but with white space at its end, which may lead one."""
-        shown = text.rstrip()
-        if len(text) - len(shown) > _MOST_SPACE:
-            return self._feed_slowly(text)
-        self._space = text[len(shown) :]
-        if not shown:
+    def _show(self, text: str) -> list[Event]:
+        if not text:
             return []
-        self._parts.append(shown)
-        return [{"type": "region_chunk", "field": self._name, "text": shown, "dirty": self._dirty}]
+        self._parts.append(text)
+        return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
 
     def _feed_slowly(self, text: str) -> list[Event]:
         if self._finished:
             raise RuntimeError("this parser is finished; one parser reads one answer")
         events: list[Event] = []
         if text:
-            self._scanner.load(self._space + text)
-            self._space = ""
+            self._scanner.load(text)
             self._pump(events, end=False)
         return events
 
@@ -165,10 +167,11 @@ class ResponseParser:
         if self._finished:
             raise RuntimeError("this parser is finished; one parser reads one answer")
         events: list[Event] = []
-        self._scanner.load(self._space)
+        self._scanner.load(self._held)
+        self._held = ""
         self._pump(events, end=True)
         self._finished = True
-        self._first, self._clear, self._leads = "", None, False
+        self._first, self._clear = "", None
         for field in self._draft.missing():
             self._malformed(events, field, "", "a required field is missing", "malformed")
         return self._draft.message(), events
@@ -209,11 +212,13 @@ class ResponseParser:
                 if scanner.idle:
                     break
         self._name = "" if self._field is None else self._field.name
-        self._first, self._clear, self._leads = "", None, False
+        self._first, self._clear, self._leads, self._escapes = "", None, False, False
         if self._opened and scanner.idle:
             lexer, watch = self._lexer, self._watch
             self._clear = watch.clear if lexer is None else lexer.clear
-            if self._clear is watch.clear and watch.clear is not None:
+            if lexer is not None and lexer.skip is not None:
+                self._escapes = True
+            elif self._clear is watch.clear and watch.clear is not None:
                 self._leads = watch.leads
                 if len(watch.first) == 1:
                     self._first, self._clear = watch.first, None
