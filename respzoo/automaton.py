@@ -11,11 +11,11 @@ It is a lazy DFA: its states are made when a text first reaches them, and are sh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsupported
 
-__all__ = ["Automaton", "State", "first_sets"]
+__all__ = ["Automaton", "State", "beginnings"]
 
 # A program is a list of nodes, each (char set, next nodes in order of preference). A node with the set None is where
 # a pattern has matched. Empty moves are resolved while it is built: `tails` are what may follow, in order.
@@ -158,29 +158,25 @@ def _splice(follow: tuple[int, ...], loop: int, around: tuple[int, ...]) -> tupl
     return tuple(dict.fromkeys(follow[:at] + around + follow[at + 1 :]))
 
 
-def first_sets(automaton: Automaton) -> tuple[list[CharSet], bool]:
-    """What a match can begin with: the sets of its first character that is not leading white space, and whether any
-    white space may lead. White space with which a match could also end counts as a first character itself."""
+def beginnings(automaton: Automaton) -> tuple[dict[CharSet, set[CharSet | None]], bool]:
+    """What a match can begin with: its first character that is not leading white space, each with what can come next
+    (None: the match may end there), and whether any white space may lead. White space with which a match could also end
+    counts as a first character itself."""
     nodes, follow = automaton.nodes, automaton.follow
-    firsts: dict[CharSet, None] = {}
+    firsts: dict[CharSet, set[CharSet | None]] = {}
     leads = False
-    seen: set[int] = set()
-
-    def visit(places: tuple[int, ...]) -> Iterator[int]:
-        for place in places:
-            if place not in seen:
-                seen.add(place)
-                yield place
-
-    stack = list(visit(automaton.start.places))
+    stack = list(automaton.start.places)
+    seen = set(stack)
     while stack:
         place = stack.pop()
         chars = nodes[place]
+        after = [nodes[one] for one in follow[place]]
         if chars is None:
             continue
-        if chars.spaces_only and not any(nodes[after] is None for after in follow[place]):
+        if chars.spaces_only and None not in after:
             leads = True
-            stack.extend(visit(follow[place]))
+            stack.extend(one for one in follow[place] if one not in seen)
+            seen.update(follow[place])
         else:
-            firsts[chars] = None
-    return list(firsts), leads
+            firsts.setdefault(chars, set()).update(after)
+    return firsts, leads

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import regex
 
-from respzoo.automaton import Automaton, first_sets
-from respzoo.patterns import Node, Unsupported, read
+from respzoo.automaton import Automaton, beginnings
+from respzoo.patterns import CharSet, Node, Unsupported, read
 
 __all__ = ["WEAK", "Delimiter", "Found", "Partial", "WatchList"]
 
@@ -100,13 +100,14 @@ class WatchList:
         self.delimiters = tuple(delimiters)
         self.automaton: Automaton | None = None
         self.leads = False
+        """Whether a delimiter may begin with white space."""
         self.first = ""
-        self._find: Callable[..., Any] | None = None
-        self.clear: Callable[[str], bool] | None = None
-        """Tells whether no delimiter can begin in a text, but with white space at its end (if it `leads`); for one
-        `first` character it is enough that this is not there. None: only a search can tell."""
+        """The character that every delimiter begins with, but for leading white space; empty if there are several."""
+        self.begins: Callable[..., Any] | None = None
+        """Finds where a delimiter may begin: its first two characters, or the first one at the end of a text (then the
+        match is one character long). None: only the search for the delimiters themselves can tell."""
         if not delimiters:
-            self.clear = lambda text: True
+            self.begins = re.compile("(?!)").search
             return
         try:
             if not plain:
@@ -114,22 +115,27 @@ class WatchList:
             self.automaton = Automaton([delimiter.tree() for delimiter in delimiters])
         except Unsupported:
             return
-        firsts, self.leads = first_sets(self.automaton)
-        if all(chars.literal is not None for chars in firsts):
-            self.first = "".join(chars.literal or "" for chars in firsts)
-            if len(self.first) > 1:
-                self._find = re.compile(f"[{re.escape(self.first)}]").search
-        else:
-            self._find = regex.compile("|".join(chars.source for chars in firsts), regex.DOTALL).search
-        if (search := self._find) is not None:
-            self.clear = lambda text: search(text) is None
-        else:
-            first = self.first
-            self.clear = lambda text: first not in text
+        firsts, self.leads = beginnings(self.automaton)
+        if len(firsts) == 1:
+            self.first = next(iter(firsts)).literal or ""
+        literal = all(chars is not None and chars.literal is not None for chars in _all_sets(firsts))
+        source = "|".join(_beginning(first, seconds) for first, seconds in firsts.items())
+        self.begins = (re if literal else regex).compile(source, re.DOTALL).search
 
     def find(self, text: str, at: int) -> int:
-        """Where a delimiter's first character that is not leading white space is, from `at` on; -1 if nowhere."""
-        if self._find is None:
-            return text.find(self.first, at) if self.first else -1
-        match = self._find(text, at)
+        """Where a delimiter may begin in `text`, from `at` on, not counting leading white space; -1 if nowhere."""
+        assert self.begins is not None
+        match = self.begins(text, at)
         return -1 if match is None else match.start()
+
+
+def _all_sets(firsts: Mapping[CharSet, Iterable[CharSet | None]]) -> Iterator[CharSet | None]:
+    for first, seconds in firsts.items():
+        yield first
+        yield from (second for second in seconds if second is not None)
+
+
+def _beginning(first: CharSet, seconds: set[CharSet | None]) -> str:
+    if None in seconds:
+        return first.source
+    return f"{first.source}(?:{'|'.join(sorted(second.source for second in seconds if second is not None))}|\\Z)"

@@ -24,7 +24,9 @@ from respzoo.stray import Stray
 
 __all__ = ["ResponseParser"]
 
-_MOST_SPACE = 64  # characters of white space that are held as one string; longer runs are the scanner's
+_MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
+# what the hot path must look at beside the first character of a delimiter
+_PLAIN, _LED, _STRING = "plain", "led", "string"  # nothing, white space that may lead one, escapes and line breaks
 # a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
 _NEEDS_BRACKET = re.compile(r"(?:\(\?:|\(|\\[sn][*+?]?\??)*\\?[\]})\"'`]")
 _LOOKBEHIND = re.compile(r"\(\?<[=!](?:\\.|[^()\\])*\)")
@@ -49,9 +51,9 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_captures", "_clear", "_dirty", "_draft", "_escapes", "_explicit", "_field", "_finished", "_first", "_held",
-        "_leads", "_lexer", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_scanner",
-        "_stray", "_template", "_tools", "_watch", "initial_events",
+        "_begins", "_captures", "_dirty", "_draft", "_explicit", "_field", "_finished", "_first", "_held", "_lexer",
+        "_mode", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_scanner", "_stray",
+        "_template", "_tools", "_watch", "initial_events",
     )  # fmt: skip
 
     def __init__(
@@ -86,12 +88,11 @@ class ResponseParser:
         self._parts: list[str] = []
         self._lexer: Lexer | None = None
         self._watch: WatchList = self._template.outside
-        # the hot path: what tells that a chunk needs no loop, and what is held without one (white space that may lead
-        # a delimiter, a backslash whose escape is to come)
+        # the hot path: what tells that a chunk needs no loop (in a string, `_begins` tells what goes on with it), and
+        # what is held without one: white space that may lead a delimiter, the first character of one or of an escape
         self._first = ""
-        self._clear: Callable[[str], bool] | None = None
-        self._leads = False
-        self._escapes = False
+        self._begins: Callable[[str], Any] | None = None
+        self._mode = _PLAIN
         self._held = ""
         self._name = ""
         self._dirty = False
@@ -129,16 +130,45 @@ class ResponseParser:
         if self._held:
             text = self._held + text
             self._held = ""
-        if text and (self._first not in text or ((clear := self._clear) is not None and clear(text))):
-            if self._leads and text[-1].isspace():
-                shown = text.rstrip()
-                if len(text) - len(shown) > _MOST_SPACE:
-                    return self._feed_slowly(text)
-                self._held = text[len(shown) :]
-                return self._show(shown)
+        if self._first not in text and text:
+            mode = self._mode
+            if mode is _LED:
+                if text[-1].isspace():
+                    return self._hold_space(text, len(text))
+            elif mode is _STRING and ("\\" in text or not text.isprintable()):
+                return self._feed_string(text)
             self._parts.append(text)
             return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
-        if self._escapes and text[-1:] == "\\" and self._clear is not None and self._clear(text[:-1]):
+        begins = self._begins
+        if begins is None or not text:
+            return self._feed_slowly(text)
+        if self._mode is _STRING:
+            return self._feed_string(text)
+        match = begins(text)
+        if match is None:
+            return self._hold_space(text, len(text))
+        if match.end() == len(text) and match.end() - match.start() == 1:
+            return self._hold_space(text, match.start())
+        return self._feed_slowly(text)
+
+    def _hold_space(self, text: str, end: int) -> list[Event]:
+        """No delimiter begins in this text before `end`, where one may begin; white space before that may lead it."""
+        shown = text[:end]
+        if self._mode is _LED:
+            shown = shown.rstrip()
+        if len(text) - len(shown) > _MOST_HELD:
+            return self._feed_slowly(text)
+        self._held = text[len(shown) :]
+        return self._show(shown)
+
+    def _feed_string(self, text: str) -> list[Event]:
+        """Inside a quoted string: escapes, perhaps only the beginning of one, or the string's end."""
+        inside = self._begins
+        assert inside is not None
+        if inside(text) is not None:
+            self._parts.append(text)
+            return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+        if text[-1] == "\\" and inside(text[:-1]) is not None:
             self._held = "\\"
             return self._show(text[:-1])
         return self._feed_slowly(text)
@@ -171,7 +201,7 @@ class ResponseParser:
         self._held = ""
         self._pump(events, end=True)
         self._finished = True
-        self._first, self._clear = "", None
+        self._first, self._begins = "", None
         for field in self._draft.missing():
             self._malformed(events, field, "", "a required field is missing", "malformed")
         return self._draft.message(), events
@@ -212,16 +242,15 @@ class ResponseParser:
                 if scanner.idle:
                     break
         self._name = "" if self._field is None else self._field.name
-        self._first, self._clear, self._leads, self._escapes = "", None, False, False
+        self._first, self._begins, self._mode = "", None, _PLAIN
         if self._opened and scanner.idle:
             lexer, watch = self._lexer, self._watch
-            self._clear = watch.clear if lexer is None else lexer.clear
             if lexer is not None and lexer.skip is not None:
-                self._escapes = True
-            elif self._clear is watch.clear and watch.clear is not None:
-                self._leads = watch.leads
-                if len(watch.first) == 1:
-                    self._first, self._clear = watch.first, None
+                if lexer.inside is not None:
+                    self._first, self._begins, self._mode = lexer.quote, lexer.inside, _STRING
+            elif lexer is None or not lexer.heeds:
+                self._first, self._begins = watch.first, watch.begins
+                self._mode = _LED if watch.leads else _PLAIN
 
     def _step_over(self, events: list[Event]) -> bool:
         """Take one character as text, for want of any other progress."""

@@ -3,7 +3,7 @@
 Strategy. A *watch list* is compiled once: the delimiters that matter in one state of the parser. Its literals and
 patterns become one automaton. A stream's *scanner* walks the text with it:
 
-- a chunk in which no delimiter can begin costs one search for the characters that could (`WatchList.clear`);
+- a chunk in which no delimiter can begin costs one search for the characters that could (`WatchList.begins`);
 - from such a character on, every place where a delimiter may have begun is a *candidate*, advanced once a character;
   the text from the first living candidate on is held, everything before it is decided;
 - a candidate ends as the `regex` module would end it: earliest start first, then the preferred way to match. One that

@@ -40,9 +40,17 @@ class Lexer(Protocol):
     skip: Callable[[str, int], int] | None
     """Inside a quoted string: from a place in a text, where its ordinary characters end. Then `watch` is not used."""
 
+    quote: str
+    """Inside a quoted string: what ends it."""
+
     @property
-    def clear(self) -> Callable[[str], bool] | None:
-        """`WatchList.clear` for the present stretch. None: the lexer must be shown all text."""
+    def heeds(self) -> bool:
+        """Outside of strings: whether the lexer must be shown all text."""
+        ...
+
+    @property
+    def inside(self) -> Callable[[str], object] | None:
+        """Inside a quoted string: tells whether a text goes on with it and nothing else (None: it does not)."""
         ...
 
     def stop(self, char: str) -> None:
@@ -123,7 +131,7 @@ class QuoteRules:
         self.verbatim = [WatchList([Delimiter.literal("unquote", field, [end])], plain=plain) for _, end in verbatim]
         inside = {quote: rf"[^{quote}\\{breaks}]*(?:\\.[^{quote}\\{breaks}]*)*" for quote in quotes}
         self.skips = {quote: _skip(pattern) for quote, pattern in inside.items()}
-        self.clears = {quote: _clear(quote, pattern) for quote, pattern in inside.items()}
+        self.inside = {quote: re.compile(pattern, re.DOTALL).fullmatch for quote, pattern in inside.items()}
         self.strings = re.compile("|".join(rf"{quote}(?:\\.|[^{quote}\\])*{quote}" for quote in quotes), re.DOTALL)
         self.follow = follow  # characters of which one must come after a string, unless the region ends
         self.first = first  # characters of which one must come first, unless all are allowed
@@ -140,16 +148,6 @@ def _skip(pattern: str) -> Callable[[str, int], int]:
     return skip
 
 
-def _clear(quote: str, pattern: str) -> Callable[[str], bool]:
-    fullmatch = re.compile(pattern, re.DOTALL).fullmatch
-
-    def clear(text: str) -> bool:
-        # most tokens: nothing of the syntax in them, and no control character either
-        return (quote not in text and "\\" not in text and text.isprintable()) or fullmatch(text) is not None
-
-    return clear
-
-
 class QuotedLexer:
     """Inside a quoted string a closer is text. A string that cannot be one any more (a raw line break in it, or no
     separator behind it: a quote was never closed) stops that: the region is broken then, and its next closer ends it.
@@ -159,17 +157,19 @@ class QuotedLexer:
         self._rules = rules
         self.watch = rules.outside
         self.skip: Callable[[str, int], int] | None = None
-        self._quote = ""
+        self.quote = ""
         self._escaped = False
         self._after_string = False
         self._begun = False
         self.broken = False
 
     @property
-    def clear(self) -> Callable[[str], bool] | None:
-        if self.skip is not None:
-            return None if self._escaped else self._rules.clears[self._quote]
-        return None if self.watch is self._rules.outside else self.watch.clear
+    def heeds(self) -> bool:
+        return self.watch is self._rules.outside
+
+    @property
+    def inside(self) -> Callable[[str], object] | None:
+        return None if self.skip is None or self._escaped else self._rules.inside[self.quote]
 
     def text(self, text: str) -> None:
         if self.watch is not self._rules.outside:
@@ -193,8 +193,8 @@ class QuotedLexer:
     def stop(self, char: str) -> None:
         if self._escaped:  # the character behind a backslash that ended a chunk
             self._escaped = False
-            self.skip = self._rules.skips[self._quote]
-        elif char == self._quote:
+            self.skip = self._rules.skips[self.quote]
+        elif char == self.quote:
             self.skip = None
             self._after_string = True
         elif char == "\\":
@@ -216,8 +216,8 @@ class QuotedLexer:
         elif self._after_string:  # two strings in a row
             self._break()
         elif kind == "quote":
-            self._quote = found.text
-            self.skip = self._rules.skips[self._quote]
+            self.quote = found.text
+            self.skip = self._rules.skips[self.quote]
         else:
             self.watch = self._rules.verbatim[int(kind.removeprefix("verbatim "))]
         return None

@@ -110,6 +110,9 @@ class TagLexer:
     """Follows a region of tags, collecting `pairs` of key and raw value."""
 
     skip: Callable[[str, int], int] | None = None
+    inside: Callable[[str], object] | None = None
+    quote = ""
+    heeds = False
 
     def __init__(self, rules: TagRules) -> None:
         self._rules = rules
@@ -117,10 +120,6 @@ class TagLexer:
         self.pairs: list[tuple[str, str]] = []
         self._key = ""
         self._from = 0  # the first part of the value at hand
-
-    @property
-    def clear(self) -> Callable[[str], bool] | None:
-        return self.watch.clear
 
     def text(self, text: str) -> None:
         pass
