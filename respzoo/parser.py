@@ -318,7 +318,7 @@ class ResponseParser:
         elif kind == "anchor":
             self._stray.close(events)
         else:
-            self._stray.marker(kind, found.text)
+            self._stray.marker(events, kind, found.text)
 
     def _open(self, events: list[Event], field: Field, found: Found) -> None:
         self._field, self._explicit, self._opened = field, True, True

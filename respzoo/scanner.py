@@ -253,10 +253,13 @@ class Scanner:
             if match is None:
                 continue
             if not end:
-                if match.partial or _can_grow(delimiter, match, text):
+                if match.partial:
                     hold = min(hold, match.start())
                     continue
                 hold = min(hold, self._earlier_partial(delimiter, at, match))
+                if _can_grow(delimiter, match, text):
+                    hold = min(hold, match.start())
+                    continue
             key = (match.start(), delimiter.rank(match.end() - match.start()))
             if best is None or key < best[0]:
                 best = (key, delimiter, match)

@@ -21,7 +21,7 @@ class Stray:
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         self._parts: list[str] = []
-        self._space = ""  # white space and markers that count only if text follows
+        self._space = ""  # white space and closers that count only if text follows
         self._is_markup = False
 
     def text(self, events: list[Event], text: str) -> None:
@@ -40,12 +40,14 @@ class Stray:
             self._parts.append(shown)
             events.append({"type": "region_chunk", "field": CONTENT, "text": shown, "dirty": False})
 
-    def marker(self, kind: str, text: str) -> None:
+    def marker(self, events: list[Event], kind: str, text: str) -> None:
         """A marker that opens nothing here; `kind` as in the watch list (`marker` or `closer`)."""
         if self._is_markup:
             self._parts.append(text)
+        elif self._parts and kind == "closer":
+            self._space += text  # of an answer that lacks its opener, unless more text follows
         elif self._parts:
-            self._space += text
+            self.text(events, text)
         elif kind == "marker":
             self._is_markup = True
             self._parts.append(text)
