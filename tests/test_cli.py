@@ -198,7 +198,6 @@ def test_parse_streams_events_as_json_lines() -> None:
         (["parse", "-"], "give either --model or --template"),
         (["parse", "-", "-m", "Qwen/Qwen3-8B", "-t", "qwen3"], "give either --model or --template"),
         (["parse", "nowhere.txt", "-t", "qwen3"], "cannot read nowhere.txt"),
-        (["parse", "-", "-t", "nowhere.json"], "nowhere.json"),
         (["parse", "-", "-t", "qwen3", "--tools", "nowhere.json"], "cannot read nowhere.json"),
         (["nonsense"], "nonsense"),
     ],
@@ -206,6 +205,11 @@ def test_parse_streams_events_as_json_lines() -> None:
 def test_wrong_usage_is_exit_code_2(arguments: list[str], words: str) -> None:
     result = run(*arguments, text="", code=2)
     assert words in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_template_that_is_not_there_is_exit_code_3() -> None:
+    assert "there is no nowhere.json" in run("parse", "-", "-t", "nowhere.json", text="", code=3).stderr
+    assert "known are" in run("parse", "-", "-t", "nowhere", text="", code=3).stderr
 
 
 def test_text_that_is_not_utf_8(tmp_path: Path) -> None:

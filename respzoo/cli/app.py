@@ -48,7 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     epilog="Exit codes: 0 done; 1 the text breaks its template; 2 wrong usage or a broken template; "
-    "3 no template is known for the model.",
+    "3 there is no template for the model, or none of that name.",
 )
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.command("which", epilog=browse.WHICH_EXAMPLES)(browse.which)

@@ -16,8 +16,9 @@ from rich.console import Console
 
 from respzoo.cli.console import MALFORMED, RegionPrinter, print_json
 from respzoo.errors import ParseError
+from respzoo.plugins import load_template
 from respzoo.template import ResponseTemplate
-from respzoo.zoo import get, load_template
+from respzoo.zoo import get
 
 __all__ = ["EXAMPLES", "parse"]
 
@@ -81,7 +82,7 @@ def choose(model: str, template: str) -> ResponseTemplate:
         return get(model)
     try:
         return load_template(template, source="--template")
-    except (OSError, json.JSONDecodeError) as error:
+    except OSError as error:
         raise typer.BadParameter(f"cannot read --template {template}: {error}") from error
 
 
