@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -52,10 +52,16 @@ class Delimiter:
         return self.literals is None and _LOOKS_BEHIND.search(self.pattern.pattern) is not None
 
     @cached_property
-    def probe(self) -> regex.Pattern[str] | None:
-        """Never matches, but partly, at the end of a text: finds where a match may have begun."""
-        if self.literals is not None:
+    def outline(self) -> Outline | None:
+        """Where it may begin, for a pattern that the automaton does not know. None: anywhere."""
+        try:
+            return Outline([Automaton([read(self.pattern.pattern, skeleton=True)])])
+        except Unsupported:
             return None
+
+    @cached_property
+    def probe(self) -> regex.Pattern[str]:
+        """Never matches, but partly, at the end of a text: finds where a match may have begun."""
         return regex.compile(f"(?:{self.pattern.pattern})(?=x)(?!x)", regex.DOTALL)
 
     def markers(self) -> tuple[str, ...]:
@@ -93,19 +99,23 @@ class Partial:
 
 
 class WatchList:
-    """Delimiters to look for at once, compiled."""
+    """Delimiters to look for at once, compiled.
+
+    Attributes:
+        automaton: finds them. None: a pattern is beyond it, and the `regex` module does.
+        leads: whether one may begin with white space.
+        first: the character that each begins with, but for leading white space; empty if there are several.
+        begins: finds where one may begin: its first two characters, or the first at the end of a text (then the match
+            is one character long). None: anywhere.
+    """
 
     def __init__(self, delimiters: Sequence[Delimiter], *, plain: bool = True) -> None:
         """`plain=False` does without the automaton, for a template in which a pattern needs the text before it."""
         self.delimiters = tuple(delimiters)
         self.automaton: Automaton | None = None
         self.leads = False
-        """Whether a delimiter may begin with white space."""
         self.first = ""
-        """The character that every delimiter begins with, but for leading white space; empty if there are several."""
         self.begins: Callable[..., Any] | None = None
-        """Finds where a delimiter may begin: its first two characters, or the first one at the end of a text (then the
-        match is one character long). None: only the search for the delimiters themselves can tell."""
         if not delimiters:
             self.begins = re.compile("(?!)").search
             return
@@ -113,26 +123,32 @@ class WatchList:
             if not plain:
                 raise Unsupported("kept text")
             self.automaton = Automaton([delimiter.tree() for delimiter in delimiters])
+            outline = Outline([self.automaton])
         except Unsupported:
-            return
-        firsts, self.leads = beginnings(self.automaton)
-        if len(firsts) == 1:
-            self.first = next(iter(firsts)).literal or ""
-        literal = all(chars is not None and chars.literal is not None for chars in _all_sets(firsts))
+            outlines = [delimiter.outline for delimiter in delimiters]
+            if None in outlines:
+                return
+            outline = Outline([one for each in outlines if each is not None for one in each.automata])
+        self.leads, self.first, self.begins = outline.leads, outline.first, outline.begins
+
+
+class Outline:
+    """Where the patterns of some automata may begin; the attributes are `WatchList`'s."""
+
+    def __init__(self, automata: Sequence[Automaton]) -> None:
+        self.automata = automata
+        self.leads = False
+        firsts: dict[CharSet, set[CharSet | None]] = {}
+        for automaton in automata:
+            more, leads = beginnings(automaton)
+            self.leads |= leads
+            for first, seconds in more.items():
+                firsts.setdefault(first, set()).update(seconds)
+        self.first = (next(iter(firsts)).literal or "") if len(firsts) == 1 else ""
+        sets = [*firsts, *(second for seconds in firsts.values() for second in seconds)]
+        literal = all(chars is None or chars.literal is not None for chars in sets)
         source = "|".join(_beginning(first, seconds) for first, seconds in firsts.items())
-        self.begins = (re if literal else regex).compile(source, re.DOTALL).search
-
-    def find(self, text: str, at: int) -> int:
-        """Where a delimiter may begin in `text`, from `at` on, not counting leading white space; -1 if nowhere."""
-        assert self.begins is not None
-        match = self.begins(text, at)
-        return -1 if match is None else match.start()
-
-
-def _all_sets(firsts: Mapping[CharSet, Iterable[CharSet | None]]) -> Iterator[CharSet | None]:
-    for first, seconds in firsts.items():
-        yield first
-        yield from (second for second in seconds if second is not None)
+        self.begins: Callable[..., Any] = (re if literal else regex).compile(source, re.DOTALL).search
 
 
 def _beginning(first: CharSet, seconds: set[CharSet | None]) -> str:

@@ -243,7 +243,7 @@ class ResponseParser:
                     break
         self._name = "" if self._field is None else self._field.name
         self._first, self._begins, self._mode = "", None, _PLAIN
-        if self._opened and scanner.idle:
+        if self._opened and scanner.idle and not self._template.keeps_text:
             lexer, watch = self._lexer, self._watch
             if lexer is not None and lexer.skip is not None:
                 if lexer.inside is not None:

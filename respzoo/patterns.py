@@ -70,12 +70,14 @@ Node = CharSet | Series | Choice | Repeat | Group
 _ESCAPED_CLASSES = "sSdDwW"
 _ESCAPED_CHARS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _QUANTIFIER = regex.compile(r"[*+?]|\{(\d*)(,?)(\d*)\}")
+_LOOKAROUND = regex.compile(r"\?<?[=!]")
 _MOST_COPIES = 256  # a counted repeat is unrolled; past this the automaton would be larger than the texts it reads
 
 
 class _Reader:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, skeleton: bool) -> None:
         self.source = source
+        self.skeleton = skeleton
         self.at = 0
 
     def peek(self) -> str:
@@ -126,6 +128,8 @@ class _Reader:
             return self.escape()
         if char == ".":
             return CharSet(".")
+        if self.skeleton and char in "^$":
+            return Series(())
         if char in "^$*+?{":
             raise Unsupported(f"{char!r}")
         return CharSet(regex.escape(char), char, char.isspace())
@@ -134,6 +138,12 @@ class _Reader:
         name = None
         captures = True
         if self.peek() == "?":
+            look = _LOOKAROUND.match(self.source, self.at)
+            if self.skeleton and look is not None:
+                self.at = look.end()
+                self.choice()
+                self.at += 1
+                return Series(())
             head = regex.compile(r"\?(?:(:)|P?<([A-Za-z_]\w*)>)").match(self.source, self.at)
             if head is None:
                 raise Unsupported("a lookaround, flag or special group")
@@ -145,13 +155,15 @@ class _Reader:
         self.at += 1  # the closing parenthesis: the pattern has compiled, so it is there
         return Group(item, name, start, self.at) if captures else item
 
-    def escape(self) -> CharSet:
+    def escape(self) -> Node:
         char = self.source[self.at]
         self.at += 1
         if char in _ESCAPED_CLASSES:
             return CharSet("\\" + char, spaces_only=char == "s")
         if char in _ESCAPED_CHARS:
             return CharSet(regex.escape(_ESCAPED_CHARS[char]), _ESCAPED_CHARS[char], char != "a")
+        if self.skeleton and char in "AZbB":
+            return Series(())
         if char.isalnum():
             raise Unsupported(f"'\\{char}'")
         return CharSet(regex.escape(char), char, char.isspace())
@@ -179,13 +191,16 @@ class _Reader:
         return CharSet(self.source[start : self.at], spaces_only=spaces)
 
 
-def read(source: str) -> Node:
+def read(source: str, *, skeleton: bool = False) -> Node:
     """The syntax tree of a pattern that the `regex` module has compiled (DOTALL, no other flag).
+
+    With `skeleton`, what consumes no text (lookarounds, anchors) is left out: the text of every match of the pattern is
+    then one of the tree, though not the other way round.
 
     Raises:
         Unsupported: it uses other syntax.
     """
-    reader = _Reader(source)
+    reader = _Reader(source, skeleton=skeleton)
     try:
         tree = reader.choice()
     except IndexError as error:

@@ -25,6 +25,8 @@ from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
 
 __all__ = ["Scanner"]
 
+_BEHIND = 4_096  # characters of decided text that a pattern may look behind at
+_SHARE = 16
 _LAZY = re.compile(r"[*+?}]\?")
 
 
@@ -59,24 +61,25 @@ class Scanner:
     (a JSON string) may move `at` itself while nothing is held.
     """
 
-    __slots__ = ("_candidates", "_held", "_keep", "_length", "_searched", "at", "text")
+    __slots__ = ("_candidates", "_held", "_keep", "_late", "_length", "_patience", "_searched", "at", "text")
 
     def __init__(self, *, keep: bool = False) -> None:
-        """`keep=True` keeps all text, for patterns that look behind; such a template has no automaton at all."""
+        """`keep=True` keeps text that is decided, for patterns that look behind; such a template has no automaton."""
         self.text: str = ""
         self.at: int = 0
         self._keep = keep
         self._held: list[str] = []  # held text of earlier chunks
         self._length = 0  # and its length
         self._candidates: list[_Candidate] = []
-        self._searched: dict[
-            tuple[int, bool], regex.Match[str] | None
-        ] = {}  # by delimiter: a search remembers where it has looked
+        self._late: list[str] = []  # text that is not searched before `_patience` more characters have come
+        self._patience = 0
+        # by delimiter: a search remembers where it has looked
+        self._searched: dict[tuple[int, bool], tuple[regex.Match[str] | None, int]] = {}
 
     @property
     def idle(self) -> bool:
         """Whether nothing is held and nothing is left to walk."""
-        return not self._held and self.at >= len(self.text)
+        return not self._held and not self._late and self.at >= len(self.text)
 
     def waiting(self, watch: WatchList) -> Delimiter | None:
         """The delimiter that the held text is already, if it only waits for what may lengthen it."""
@@ -90,14 +93,19 @@ class Scanner:
 
     def load(self, text: str) -> None:
         """Add a chunk."""
+        if self._patience:
+            self._late.append(text)
+            self._patience = max(0, self._patience - len(text))
+            if self._patience:
+                return
+            text = "".join(self._late)
+            self._late = []
         self._searched.clear()
-        if self._keep:
-            self.text += text
-            return
-        if self.at < len(self.text):
-            text = self.text[self.at :] + text
-        self.text = text
-        self.at = 0
+        kept = self.at - _BEHIND if self._keep else self.at
+        if not self._keep or kept > _BEHIND:
+            self.text = self.text[kept:]
+            self.at -= kept
+        self.text = self.text + text if self.text else text
 
     # ------------------------------------------------------------------------------------------ the automaton's way
 
@@ -107,8 +115,8 @@ class Scanner:
         With `end`, no more text will come: what is held is decided too, and text that had begun to be a delimiter is
         returned as `Partial`.
         """
-        automaton = watch.automaton
-        if automaton is None:
+        automaton, begins = watch.automaton, watch.begins
+        if automaton is None or begins is None:
             return self._advance_by_search(watch, end=end)
         text, at = self.text, self.at
         size = len(text)
@@ -126,7 +134,8 @@ class Scanner:
                     self._held, self._length = [], 0
                     text, decided_from = self.text, 0
                     at, size = skip, len(text)
-                found_at = watch.find(text, at) if at < size else -1
+                begin = begins(text, at) if at < size else None
+                found_at = -1 if begin is None else begin.start()
                 if found_at < 0:
                     stop = size
                     if watch.leads and not end and at < size:
@@ -194,6 +203,7 @@ class Scanner:
         self.text, self.at = "", 0
         self._held, self._length = [], 0
         self._candidates = []
+        self._late, self._patience = [], 0
         self._searched.clear()
 
     def _step_all(self, char: str, stop: int, start: State) -> list[_Candidate]:
@@ -245,24 +255,22 @@ class Scanner:
 
     def _advance_by_search(self, watch: WatchList, *, end: bool) -> tuple[str, Found | Partial | None]:
         # `text` is all that is kept and `at` the first undecided character: nothing is walked, all is searched
+        if self._patience:
+            if not end:
+                return "", None
+            self._patience = 0
+            self.load("".join(self._late))
+            self._late = []
         text, at = self.text, self.at
         hold = len(text)
         best: tuple[tuple[int, tuple[bool, int, int, str]], Delimiter, regex.Match[str]] | None = None
         for delimiter in watch.delimiters:
-            match = self._search(delimiter, at, partial=not end)
-            if match is None:
-                continue
-            if not end:
-                if match.partial:
-                    hold = min(hold, match.start())
-                    continue
-                hold = min(hold, self._earlier_partial(delimiter, at, match))
-                if _can_grow(delimiter, match, text):
-                    hold = min(hold, match.start())
-                    continue
-            key = (match.start(), delimiter.rank(match.end() - match.start()))
-            if best is None or key < best[0]:
-                best = (key, delimiter, match)
+            match, held_from = self._search(delimiter, at, end=end)
+            hold = min(hold, held_from)
+            if match is not None:
+                key = (match.start(), delimiter.rank(match.end() - match.start()))
+                if best is None or key < best[0]:
+                    best = (key, delimiter, match)
         if end:
             tail, delimiters = _partial_tail(watch, text, at)
             if delimiters and (best is None or (tail <= best[0][0] and best[1].order == WEAK)):
@@ -276,24 +284,54 @@ class Scanner:
             self.at = match.end()
             return text[at:begin], Found(delimiter, match[0], groups, spans)
         self.at = len(text) if end else hold
+        if not end:
+            # a search goes over all that is held: the more that is, the more must come before the next one
+            self._patience = (len(text) - hold) // _SHARE
         return text[at : self.at], None
 
-    def _earlier_partial(self, delimiter: Delimiter, at: int, match: regex.Match[str]) -> int:
-        """Where, before a whole match, another one may still begin: the module prefers a whole match to that."""
-        if delimiter.probe is None or match.start() <= at:
-            return len(self.text)
-        partial = delimiter.probe.search(self.text, at, partial=True)
-        return len(self.text) if partial is None else partial.start()
+    def _search(self, delimiter: Delimiter, at: int, *, end: bool) -> tuple[regex.Match[str] | None, int]:
+        """The first whole match that nothing can change any more, and from where on the text must be held for one that
+        may still come or change."""
+        known = self._searched.get((id(delimiter), end))
+        if known is not None and (known[0] is None or known[0].start() >= at):
+            return known
+        size = len(self.text)
+        match = _first_match(delimiter, self.text, at, end=end)
+        if match is None:
+            result = None, size
+        elif match.partial or (not end and _can_grow(delimiter, match, self.text)):
+            result = None, match.start()
+        else:
+            result = match, size
+        self._searched[id(delimiter), end] = result
+        return result
 
-    def _search(self, delimiter: Delimiter, at: int, *, partial: bool) -> regex.Match[str] | None:
-        key = (id(delimiter), partial)
-        if key in self._searched:
-            match = self._searched[key]
-            if match is None or match.start() >= at:
+
+def _first_match(delimiter: Delimiter, text: str, at: int, *, end: bool) -> regex.Match[str] | None:
+    """The match, whole or (but at the end) partial, that begins first."""
+    outline = delimiter.outline
+    if outline is None:
+        match = delimiter.pattern.search(text, at, partial=not end)
+        if match is None or end or match.partial or match.start() == at:
+            return match
+        # the module prefers a whole match to a partial one that begins earlier
+        partial = delimiter.probe.search(text, at, partial=True)
+        return partial if partial is not None and partial.start() < match.start() else match
+    # only where it may begin is it tried: a partial search costs the module far more than a partial match
+    looked = at
+    while True:
+        begin = outline.begins(text, looked)
+        core = len(text) if begin is None else begin.start()
+        if begin is None and (end or not outline.leads):
+            return None
+        start = looked + len(text[looked:core].rstrip()) if outline.leads else core
+        for place in sorted({start, *range(max(start, core - 2), core + 1)}):
+            match = delimiter.pattern.match(text, place, partial=not end)
+            if match is not None and place < len(text):
                 return match
-        match = delimiter.pattern.search(self.text, at, partial=partial)
-        self._searched[key] = match
-        return match
+        if begin is None:
+            return None
+        looked = core + 1
 
 
 def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str) -> bool:
@@ -322,7 +360,7 @@ def _partial_tail(watch: WatchList, text: str, at: int) -> tuple[int, tuple[Deli
     for delimiter in watch.delimiters:
         if delimiter.order == WEAK:
             continue
-        match = delimiter.pattern.search(text, at, partial=True)
+        match = _first_match(delimiter, text, at, end=False)
         if match is not None and match.partial and match.start() < len(text):
             if match.start() < tail:
                 tail, delimiters = match.start(), []
