@@ -44,6 +44,7 @@ app = typer.Typer(
     cls=Commands,
     name="respzoo",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,  # a bug's traceback is for an issue, plain
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",

@@ -15,9 +15,9 @@ from respzoo.zoo import find, get
 
 __all__ = ["LIST_EXAMPLES", "SHOW_EXAMPLES", "WHICH_EXAMPLES", "list_families", "show", "which"]
 
-WHICH_EXAMPLES = "Examples:  respzoo which Qwen/Qwen3-8B    respzoo which ./checkpoint --why"
-LIST_EXAMPLES = "Examples:  respzoo list    respzoo list --json"
-SHOW_EXAMPLES = "Examples:  respzoo show qwen3    respzoo show Qwen/Qwen3-8B --json > qwen3.json"
+WHICH_EXAMPLES = "Examples:\n\nrespzoo which Qwen/Qwen3-8B\n\nrespzoo which ./checkpoint --why"
+LIST_EXAMPLES = "Examples:\n\nrespzoo list\n\nrespzoo list --json"
+SHOW_EXAMPLES = "Examples:\n\nrespzoo show qwen3\n\nrespzoo show Qwen/Qwen3-8B --json > qwen3.json"
 
 Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
 
@@ -95,7 +95,7 @@ def describe(console: Console, family: Family, plugins: Plugins) -> None:
         "ids": "\n".join(family.models),
         "patterns": "\n".join(family.id_patterns),
         "sources": "\n".join(family.sources),
-        "notes": family.notes.strip(),
+        "notes": " ".join(family.notes.split()),
     }
     for label, text in facts.items():
         if text:

@@ -17,7 +17,7 @@ from respzoo.zoo import get
 
 __all__ = ["EXAMPLES", "demo", "samples"]
 
-EXAMPLES = "Examples:  respzoo demo    respzoo demo qwen3_xml --fast"
+EXAMPLES = "Examples:\n\nrespzoo demo\n\nrespzoo demo qwen3_xml --fast"
 PAUSE = 0.035
 """Seconds between tokens on a terminal: the pace at which people read."""
 

@@ -22,12 +22,13 @@ from respzoo.zoo import get
 
 __all__ = ["EXAMPLES", "parse"]
 
-EXAMPLES = (
-    "Examples:  respzoo parse reply.txt --model Qwen/Qwen3-8B    "
-    "llm ... | respzoo parse --template qwen3 --stream    "
-    "respzoo parse reply.txt --template my_template.json --tools tools.json --json"
-)
+EXAMPLES = """Examples:
 
+respzoo parse reply.txt --model Qwen/Qwen3-8B --prefix $'<|im_start|>assistant\\n<think>\\n'
+
+generate | respzoo parse --template qwen3 --stream
+
+respzoo parse reply.txt --template my_template.json --tools tools.json --json"""
 
 Kind = TypeVar("Kind", dict[str, Any], list[Any])
 
