@@ -6,7 +6,7 @@ VLLM := .venv-vllm/bin/python
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test serve test-vllm lint types bench bench-vllm catalogue clean
+.PHONY: help demo test serve test-vllm lint types bench suite bench-vllm catalogue clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -31,7 +31,10 @@ types: $(BIN)/.dev  ## pyright, strict
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(BIN)/.dev  ## speed beside the reference; writes the README's table
-	$(BIN)/python tools/bench/bench.py $(ARGS)
+	$(BIN)/python tools/bench/events.py --write README.md $(ARGS)
+
+suite: $(BIN)/.dev  ## canitoolcall's fixtures through the parser: strict, soft, fail
+	$(BIN)/python tools/suite.py $(ARGS)
 
 bench-vllm: .venv-vllm  ## cost of a streamed token in vLLM beside its stock parsers; writes the README's table
 	$(VLLM) tools/bench/vllm_delta.py $(ARGS)
