@@ -86,9 +86,6 @@ class TemplateFolder:
         if faults:
             raise PluginError("; ".join(faults))
 
-    def __repr__(self) -> str:
-        return f"TemplateFolder({str(self.folder)!r})"
-
 
 _KEYS = ("title", "models", "id_patterns", "sources", "notes", "chat_template")
 
@@ -234,12 +231,30 @@ class Plugins:
 
     def compile(self, family: Family, source: str) -> ResponseTemplate:
         """A family's template with the reason for it; compiled once, since only the reason differs."""
-        template = self._compiled.get(family.name)
-        if template is None or template[0] is not family:
-            template = self._compiled[family.name] = (family, ResponseTemplate(family.spec, name=family.name))
-        answer = copy(template[1])
+        known = self._compiled.get(family.name)
+        if known is None or known[0] is not family:
+            try:
+                spec = family.spec
+            except (OSError, ValueError) as error:
+                raise TemplateError([Problem("$", f"cannot be read: {error}")], name=family.name) from error
+            known = self._compiled[family.name] = (family, ResponseTemplate(spec, name=family.name))
+        answer = copy(known[1])
         answer.source = source
         return answer
+
+    def fitting(self, names: Iterable[str]) -> Iterator[tuple[Family, str]]:
+        """The families that have an id pattern for one of these bare names, and the pattern."""
+        for family in self.families.values():
+            for name in names:
+                try:
+                    pattern = family.match_name(name)
+                except re.error as error:  # compiled only now: most searches need no pattern
+                    text = f"an id pattern of family {family.name} is no regular expression: {error}"
+                    owner = self.owners[family.name]
+                    self._record(owner, self.version(owner), PluginError(text))
+                else:
+                    if pattern is not None:
+                        yield family, pattern
 
     def find(self, model: str, chat_template: str | None, config: Mapping[str, Any]) -> tuple[Family, str] | None:
         """The first answer of a plugin's own rules, and the plugin that gave it."""

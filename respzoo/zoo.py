@@ -289,9 +289,8 @@ class _Search:
         return self._by_name("same model", found, chat_template)
 
     def _by_pattern(self, chat_template: str | None) -> ResponseTemplate | None:
-        families = [(family, name) for family in self.plugins.families.values() for name in self._bare]
-        fits = [(family, pattern) for family, name in families if (pattern := family.match_name(name))]
-        found = {family.name: (family, f"the name fits {pattern}") for family, pattern in fits}
+        fitting = self.plugins.fitting(self._bare)
+        found = {family.name: (family, f"the name fits {pattern}") for family, pattern in fitting}
         return self._by_name("id pattern", found, chat_template)
 
     def _by_name(

@@ -161,6 +161,26 @@ def test_a_template_is_read_when_it_is_needed(tmp_path: Path) -> None:
     assert read_family(folder).spec == SPEC
 
 
+def test_a_template_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = write_family(tmp_path / "acme")
+    (folder / "template.json").unlink()
+    found = plugins(folder=TemplateFolder(tmp_path))
+    with pytest.raises(TemplateError, match=r"'acme' .*\n.*cannot be read: .*No such file"):
+        found.compile(found.families["acme"], "why")
+    (folder / "template.json").write_text("{")
+    with pytest.raises(TemplateError, match="cannot be read: Expecting"):
+        found.compile(found.families["acme"], "why")
+
+
+def test_an_id_pattern_that_is_none(tmp_path: Path) -> None:
+    bad = Templates([family("bad", id_patterns=("one-(",))])
+    found = plugins(good=Templates([family("good", id_patterns=("one-.*",))]), bad=bad)
+    assert [(one.name, pattern) for one, pattern in found.fitting(["one-7b"])] == [("good", "one-.*")]
+    (broken,) = found.broken
+    assert broken.plugin == "bad"
+    assert "an id pattern of family bad is no regular expression" in broken.error
+
+
 def test_a_family_compiles_once(tmp_path: Path) -> None:
     found = plugins(one=Templates([family("a")]))
     first, second = (found.compile(found.families["a"], why) for why in ("this", "that"))
