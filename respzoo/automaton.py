@@ -17,6 +17,8 @@ from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsup
 
 __all__ = ["Automaton", "State", "beginnings"]
 
+_MOST_NODES = 20_000
+
 # A program is a list of nodes, each (char set, next nodes in order of preference). A node with the set None is where
 # a pattern has matched. Empty moves are resolved while it is built: `tails` are what may follow, in order.
 
@@ -61,13 +63,13 @@ class Automaton:
         for owner, tree in enumerate(trees):
             self._owner = owner
             starts.extend(self._build(tree, (self._add(None, ()),)))
-            if len(self.nodes) > 20_000:
-                raise Unsupported("too large an automaton")
         self.start = self.state(tuple(dict.fromkeys(starts)))
         if self.start.matched:
             raise Unsupported("a pattern that matches the empty text")
 
     def _add(self, chars: CharSet | None, follow: tuple[int, ...]) -> int:
+        if len(self.nodes) >= _MOST_NODES:  # counted repeats multiply where they are nested
+            raise Unsupported(f"an automaton of more than {_MOST_NODES} places")
         self.nodes.append(chars)
         self.owners.append(self._owner)
         self.follow.append(follow)

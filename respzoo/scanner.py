@@ -84,7 +84,7 @@ class Scanner:
     def waiting(self, watch: WatchList) -> Delimiter | None:
         """The delimiter that the held text is already, if it only waits for what may lengthen it."""
         if watch.automaton is None:
-            matches = (one for one in watch.delimiters if one.pattern.fullmatch(self.text, self.at) is not None)
+            matches = (one for one in watch.delimiters if one.pattern.match(self.text, self.at) is not None)
             return next(matches, None)
         first = self._candidates[0] if self._candidates else None
         if first is None or first.ends is None:

@@ -182,9 +182,13 @@ def _sink_delimiters(fields: Iterable[Field], anchor: Delimiter) -> list[Delimit
     closers: dict[str, None] = {}
     markers: dict[str, None] = {}
     for field in fields:
-        for delimiter, into in ((field.close, closers), (field.open, markers)):
-            if delimiter is not None:
-                into.update(dict.fromkeys(delimiter.markers()))
+        for delimiter in (field.open, field.close):
+            if delimiter is None:
+                continue
+            written = delimiter.markers()
+            markers.update(dict.fromkeys(written))
+            if delimiter is field.close:
+                closers.update(dict.fromkeys(delimiter.literals or (written if len(written) == 1 else ())))
     markers = {text: None for text in markers if text not in closers}
     result = [
         Delimiter.literal(kind, "", list(texts), order=WEAK)

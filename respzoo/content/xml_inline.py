@@ -22,6 +22,11 @@ from respzoo.patterns import CharSet, Group, Repeat, Series, Unsupported, read
 __all__ = ["XmlInline"]
 
 
+# other closing tags may stand before the region's: the manual's own template closes with </tool_call> and leaves
+# </function> inside
+_ENDINGS = r"(?:\s*</[^<>\s]+>)*?\s*?"
+
+
 class XmlInline(ContentParser):
     name: ClassVar[str] = "xml-inline"
 
@@ -67,8 +72,7 @@ class XmlInline(ContentParser):
             between = [close, Delimiter.regex("tag", field, opening)]
             inside = [
                 Delimiter.regex("next", field, rf"(?:{closing})\s*?(?:{opening})"),
-                # the manual's own template closes with </tool_call> and leaves </function> inside the region
-                Delimiter.regex("end", field, rf"(?:{closing})(?:\s*</[^<>\s]+>)*?\s*?(?P<region_end>{region_end})"),
+                Delimiter.regex("end", field, rf"(?:{closing}){_ENDINGS}(?P<region_end>{region_end})"),
             ]
         except regex.error:
             return None
@@ -103,7 +107,11 @@ class TagRules:
         self.between = between
         self.inside = inside
         self.close = close
-        self.newline_framed = closing.startswith("\\n?")
+        framing = regex.match(r"\\[sn][*?]", closing)
+        self.left_open = regex.compile(
+            rf"{framing[0] if framing else ''}{_ENDINGS}(?P<region_end>{close.pattern.pattern})\s*\Z", regex.DOTALL
+        )
+        """The end of a value whose own closing tag was left out, at the end of a text."""
 
 
 class TagLexer:
@@ -153,12 +161,10 @@ class TagLexer:
         if self.watch is not self._rules.inside:
             return None
         value = "".join(parts[self._from :])
-        match = self._rules.close.pattern.search(value)
-        if match is None or value[match.end() :].strip():
+        first = self._rules.close.pattern.search(value)
+        match = None if first is None else self._rules.left_open.search(value)
+        if first is None or match is None or match.start("region_end") > first.start():
             return None
-        text = value[: match.start()]
-        if self._rules.newline_framed:
-            text = text.removesuffix("\n")
-        self.pairs.append((self._key, text))
+        self.pairs.append((self._key, value[: match.start()]))
         self.watch = self._rules.between
-        return match[0]
+        return match["region_end"]
