@@ -93,7 +93,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    from huggingface_hub import constants
+    from huggingface_hub import constants, file_download
 
     handler = type("OneHub", (Handler,), {"hub": Hub()})
     http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -102,7 +102,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     one: Hub = handler.hub  # type: ignore[attr-defined]
     one.url = f"http://127.0.0.1:{http.server_port}"
     monkeypatch.setattr(constants, "ENDPOINT", one.url)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", one.url + "/{repo_id}/resolve/{revision}/{filename}")
+    url_template = one.url + "/{repo_id}/resolve/{revision}/{filename}"
+    for module in (constants, file_download):  # older clients copy it
+        monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", url_template, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -235,10 +237,11 @@ def test_a_body_that_breaks_off(server: Hub, tmp_path: Path) -> None:
 
 
 def test_a_hub_that_is_not_there(server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
+    from huggingface_hub import constants, file_download
 
-    url = "http://127.0.0.1:9/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url)
+    for module in (constants, file_download):
+        url = "http://127.0.0.1:9/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", url, raising=False)
     assert kinds(read("acme/one", tmp_path))["tokenizer_config.json"] == "unreachable"
 
 
