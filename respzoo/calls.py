@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from respzoo.content import Json, Raw, settle_raw
+from respzoo.content import Raw, load_strictly, settle_raw
 from respzoo.schema import Tools
 
 __all__ = ["finish_value"]
@@ -61,7 +61,7 @@ def _open_arguments(arguments: Any) -> Any:
     if arguments is None or arguments == "":
         return {}
     if isinstance(arguments, str):
-        arguments = Json({}).parse(arguments, strict=True)
+        arguments = load_strictly(arguments)
     if not isinstance(arguments, dict):
         raise ValueError(f"a call's arguments cannot be a {type(arguments).__name__}")
     return cast("dict[str, Any]", arguments)

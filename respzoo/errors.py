@@ -44,6 +44,9 @@ class TemplateError(RespzooError, ValueError):
         head = f"response template{f' {name!r}' if name else ''} has {count} problem{'s' if count != 1 else ''}"
         super().__init__("\n  ".join([f"{head}:", *map(str, self.problems)]))
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a worker process may have to send it
+        return _remake, (type(self), self.args, vars(self))
+
 
 class ParseError(RespzooError, ValueError):
     """A model's text broke its template.
@@ -58,6 +61,17 @@ class ParseError(RespzooError, ValueError):
         self.raw = raw
         self.field = field
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remake, (type(self), self.args, vars(self))
+
 
 class UnknownModelError(RespzooError, LookupError):
     """No response template is known for a model; the text says what was tried, near names, and how to add one."""
+
+
+def _remake(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+    """An error that was pickled, without running its `__init__` again."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error

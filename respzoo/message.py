@@ -44,10 +44,12 @@ class Delta(TypedDict, total=False):
 class _Text:
     """One text field of the message, as it is sent."""
 
-    __slots__ = ("begun", "field", "pieces", "sent", "space", "strips")
+    __slots__ = ("begun", "field", "flat", "is_reasoning", "pieces", "sent", "space", "strips")
 
     def __init__(self, field: Field | None) -> None:
         self.field = field
+        self.flat = field is None or field.flat
+        self.is_reasoning = field is not None and field.key == REASONING
         self.strips = field is not None and field.strip
         self.sent: list[str] = []
         self.begun = not self.strips  # whether leading white space counts by now
@@ -143,7 +145,20 @@ class MessageStream:
         Raises:
             RuntimeError: after `finish`.
         """
-        return self._deltas(self.parser.feed(text))
+        events = self.parser.feed(text)
+        if len(events) == 1 and events[0]["type"] == "region_chunk":  # most tokens
+            event = events[0]
+            to = self._by_field.get(event["field"])
+            if to is None or not to.flat:
+                return []
+            shown = event.get("text", "")
+            if to.strips:
+                shown = to.text(shown)
+                if not shown:
+                    return []
+            to.sent.append(shown)
+            return [{"reasoning_content": shown}] if to.is_reasoning else [{"content": shown}]
+        return self._deltas(events)
 
     def finish(self) -> tuple[dict[str, Any], list[Delta]]:
         """The output has ended. Returns the message and the last deltas.
@@ -172,7 +187,7 @@ class MessageStream:
             name = event["field"]
             if kind == "region_chunk":
                 text = self._by_field.get(name)
-                if text is not None and not event.get("dirty") and (text.field is None or text.field.flat):
+                if text is not None and text.flat:
                     self._send(deltas, text, text.text(event.get("text", "")))
             elif kind == "region_open":
                 if (text := self._by_field.get(name)) is not None:
@@ -180,7 +195,7 @@ class MessageStream:
             elif kind == "region_close":
                 if name == CALLS:
                     self._send_calls(deltas, event.get("value"))
-                elif (text := self._by_field.get(name)) is not None and text.field is not None and not text.field.flat:
+                elif (text := self._by_field.get(name)) is not None and not text.flat:
                     value = event.get("value")
                     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                     self._send(deltas, text, shown)
@@ -192,17 +207,10 @@ class MessageStream:
         policy = self._on_malformed if event.get("reason") == "malformed" else self._on_unfinished
         return policy == "content"
 
-    @staticmethod
-    def _key(text: _Text) -> Literal["reasoning_content", "content"]:
-        return "reasoning_content" if text.field is not None and text.field.key == REASONING else "content"
-
     def _send(self, deltas: list[Delta], text: _Text, shown: str) -> None:
         if shown:
             text.sent.append(shown)
-            if self._key(text) == "content":
-                deltas.append({"content": shown})
-            else:
-                deltas.append({"reasoning_content": shown})
+            deltas.append({"reasoning_content": shown} if text.is_reasoning else {"content": shown})
 
     def _send_raw(self, deltas: list[Delta], raw: str) -> None:
         text = self._texts[CONTENT]

@@ -8,7 +8,6 @@ where models write them; where a string is one of several types, text that would
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import math
@@ -16,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from respzoo.content import Raw, settle_raw
+from respzoo.content import Raw, load_strictly, read_literal, settle_raw
 
 __all__ = ["Tool", "Tools", "read_tools"]
 
@@ -163,16 +162,26 @@ def _typed(value: Any, schema: Any, root: Schema) -> Any:
     if isinstance(value, list):
         items = cast("list[Any]", value)
         if not any(isinstance(item, Raw) for item in items):
-            return items
+            return settle_raw(items)
         # a key that came more than once: each by the items' schema, where there is one
         of_items = next((part["items"] for part in _resolve(schema, root) if "items" in part), schema)
         return [_typed(item, of_items, root) for item in items]
+    if isinstance(value, dict):
+        properties, others = _properties(schema, root)
+        pairs = cast("dict[str, Any]", value).items()
+        return {key: _typed(item, properties.get(key, others), root) for key, item in pairs}
     if not isinstance(value, Raw):
-        return settle_raw(value)
+        return value
     types, values = _types(_resolve(schema, root))
     if not types:
         return value.value()
-    return _read(value.text, types, values)
+    read = _read(value.text, types, values)
+    if read is value.text and types & {"object", "array"} and "string" not in types:
+        # not JSON, but perhaps what the template's own value parser takes apart
+        parts = value.parts()
+        if isinstance(parts, dict | list):
+            return _typed(parts, schema, root)
+    return read
 
 
 def _read(text: str, types: set[str], values: Sequence[Any]) -> Any:
@@ -182,7 +191,7 @@ def _read(text: str, types: set[str], values: Sequence[Any]) -> Any:
     for read in _readers(types):
         try:
             value = read(stripped)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, RecursionError):
             continue
         if "string" not in types or _comes_back(value, text):
             return value
@@ -245,24 +254,9 @@ def _integer(text: str) -> int:
 
 def _structure(text: str, kind: type) -> Any:
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = load_strictly(text)
     except ValueError:
-        value = ast.literal_eval(text) if text[:1] in ("{", "[") else None  # Python's quotes and constants
-        if not _is_json(value):
-            raise ValueError("not JSON") from None
+        value = read_literal(text)
     if not isinstance(value, kind):
-        raise ValueError(f"not {kind.__name__}")
+        raise ValueError(f"not a {kind.__name__}")
     return value
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value).items()
-        return all(isinstance(key, str) and _is_json(item) for key, item in pairs)
-    if isinstance(value, list):
-        return all(map(_is_json, cast("list[Any]", value)))
-    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))

@@ -169,7 +169,7 @@ def _assemble(
 def _lexer(content: ContentParser, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
     try:
         return content.lexer(field, close, plain=plain)
-    except (IndexError, TypeError, KeyError, ValueError):
+    except Exception:  # noqa: BLE001
         return None  # content_args of a shape that `parse` will refuse, region by region, as in the reference
 
 
@@ -257,9 +257,9 @@ def _content(problems: _Problems, path: str, raw: Mapping[str, Any]) -> ContentP
     args = raw.get("content_args")
     try:
         return make(content, cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else {})
-    except regex.error as error:
+    except Exception as error:  # noqa: BLE001  arguments of any shape
         # the reference finds out at the first region; so do we, and every region of the field is malformed
-        return _Broken(content, f"{path}.content_args: invalid pattern: {error}")
+        return _Broken(content, f"{path}.content_args cannot be used: {error!r}")
 
 
 class _Broken(ContentParser):

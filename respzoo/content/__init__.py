@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from respzoo.content.base import ContentParser, Lexer, Raw, ValueParser
-from respzoo.content.json import Json
+from respzoo.content.base import ContentParser, Lexer, Raw, ValueParser, settle_raw
+from respzoo.content.json import Json, load_strictly
 from respzoo.content.kv_lines import KvLines
-from respzoo.content.python_call_list import PythonCallList
+from respzoo.content.python_call_list import PythonCallList, read_literal
 from respzoo.content.text import Bool, Float, Int, Text
 from respzoo.content.xml_inline import TagLexer, XmlInline
 
-__all__ = ["NAMES", "ContentParser", "Json", "Lexer", "Raw", "TagLexer", "make", "settle_raw"]
+__all__ = [
+    "NAMES",
+    "ContentParser",
+    "Json",
+    "Lexer",
+    "Raw",
+    "TagLexer",
+    "load_strictly",
+    "make",
+    "read_literal",
+    "settle_raw",
+]
 
 _PLAIN: dict[str, type[ContentParser]] = {
     parser.name: parser for parser in (Text, Int, Float, Bool, Json, PythonCallList)
@@ -40,19 +51,4 @@ def _value_parser(args: Mapping[str, Any]) -> ValueParser | None:
         return None
     parser = make(spec.get("name", "text"), spec.get("args") or {})
 
-    def parse(text: str) -> Any:
-        value = parser.parse(text)
-        return settle_raw(value)
-
-    return parse
-
-
-def settle_raw(value: Any) -> Any:
-    """A value in which every argument still untyped has its value without a schema. Raises ValueError."""
-    if isinstance(value, Raw):
-        return value.value()
-    if isinstance(value, dict):
-        return {key: settle_raw(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list):
-        return [settle_raw(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+    return lambda text: parser.parse(text, strict=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 from respzoo.delimiters import Delimiter, Found, WatchList
 
-__all__ = ["ContentParser", "Lexer", "QuoteRules", "QuotedLexer", "Raw", "ValueParser"]
+__all__ = ["ContentParser", "Lexer", "QuoteRules", "QuotedLexer", "Raw", "ValueParser", "settle_raw"]
 
 ValueParser = Callable[[str], Any]
 
@@ -27,9 +27,24 @@ class Raw:
         self.text = text
         self._parse = parse
 
+    def parts(self) -> Any:
+        """The value without a schema, what is raw inside it still so. Raises ValueError as the value parser does."""
+        return self.text if self._parse is None else self._parse(self.text)
+
     def value(self) -> Any:
         """The value without a schema. Raises ValueError as the value parser does."""
-        return self.text if self._parse is None else self._parse(self.text)
+        return settle_raw(self.parts())
+
+
+def settle_raw(value: Any) -> Any:
+    """A value in which every argument still untyped has its value without a schema. Raises ValueError."""
+    if isinstance(value, Raw):
+        return value.value()
+    if isinstance(value, dict):
+        return {key: settle_raw(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [settle_raw(item) for item in cast("list[Any]", value)]
+    return value
 
 
 class Lexer(Protocol):

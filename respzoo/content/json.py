@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn
 from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules
 from respzoo.delimiters import Delimiter
 
-__all__ = ["Json"]
+__all__ = ["Json", "load_strictly"]
 
 
 class Json(ContentParser):
@@ -46,11 +46,7 @@ class Json(ContentParser):
     def parse(self, text: str, *, strict: bool = False) -> Any:
         plain = text if self._dialect is None else self._dialect.sub(_as_json, text)
         try:
-            if strict:
-                return json.loads(
-                    plain, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float
-                )
-            return json.loads(plain)
+            return load_strictly(plain) if strict else json.loads(plain)
         except ValueError as error:
             if self.args.get("allow_non_json"):
                 return text.strip() if self.args.get("strip", True) else text
@@ -68,6 +64,15 @@ class Json(ContentParser):
             plain=plain,
         )
         return lambda: QuotedLexer(rules)
+
+
+def load_strictly(text: str) -> Any:
+    """JSON whose every reader reads the same: no key twice in an object, no NaN, no number beyond a float.
+
+    Raises:
+        ValueError: it is not.
+    """
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float)
 
 
 def _as_json(match: re.Match[str]) -> str:

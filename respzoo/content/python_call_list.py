@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules
 from respzoo.delimiters import Delimiter
 
-__all__ = ["PythonCallList"]
+__all__ = ["PythonCallList", "read_literal"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*")
@@ -37,11 +37,26 @@ class PythonCallList(ContentParser):
     complete_without_closer: ClassVar[bool] = True
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
-        return _Reader(text).calls()
+        try:
+            return _Reader(text).calls()
+        except ValueError as error:
+            raise ValueError(f"not a list of calls: {error}") from error
 
     def lexer(self, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
         rules = QuoteRules(field, close, quotes="'\"", breaks=r"\n\r", follow=",)]}:", first="[", plain=plain)
         return lambda: QuotedLexer(rules)
+
+
+def read_literal(text: str) -> Any:
+    """One value as Python writes it: a string, number, list, dict or constant, by the grammar of the calls' values.
+
+    Raises:
+        ValueError: it is none.
+    """
+    reader = _Reader(text)
+    value = reader.value(0)
+    reader.end("value")
+    return value
 
 
 class _Reader:
@@ -50,7 +65,7 @@ class _Reader:
         self.at = 0
 
     def fail(self, what: str) -> NoReturn:
-        raise ValueError(f"not a list of calls: {what} at character {self.at}")
+        raise ValueError(f"{what} at character {self.at}")
 
     def sees(self, char: str) -> bool:
         match = _SPACE.match(self.source, self.at)
@@ -89,10 +104,13 @@ class _Reader:
     def calls(self) -> list[dict[str, Any]]:
         self.expect("[")
         calls = self.listed("]", self.call)
+        self.end("closing ']'")
+        return calls
+
+    def end(self, what: str) -> None:
         self.sees("")
         if self.at != len(self.source):
-            self.fail("more text behind the closing ']'")
-        return calls
+            self.fail(f"more text behind the {what}")
 
     def call(self) -> dict[str, Any]:
         name = self.word("a function name")
