@@ -1,6 +1,7 @@
 """respzoo inside vLLM: `--reasoning-parser respzoo --tool-call-parser respzoo --enable-auto-tool-choice`.
 
-vLLM finds `respzoo_vllm.plugin:register` by the entry point group `vllm.general_plugins`; nothing here is called by hand.
+vLLM finds `respzoo_vllm.plugin:register` by the entry point group `vllm.general_plugins`; nothing here is called by
+hand.
 
     plugin.py   the entry point
     engine.py   the only file that imports vLLM: names that moved between releases, and the plug itself

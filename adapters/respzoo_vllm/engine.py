@@ -72,7 +72,9 @@ def install() -> None:
         if NAME not in names:
             return function(cls, *args, **kwargs)
         if others := names - {NAME, None, ""}:
-            raise TypeError(f"the parser {NAME!r} reads reasoning and calls as one, and cannot be combined with {others}")
+            raise TypeError(
+                f"the parser {NAME!r} reads reasoning and calls as one, and cannot be combined with {others}"
+            )
         from respzoo_vllm import parser
 
         return parser.unified(given, function)

@@ -1,8 +1,8 @@
 """The JSON that vLLM makes a model write when a call is forced and no grammar of the model's own syntax exists.
 
 `tool_choice="required"` gives an array of `{"name": …, "parameters": …}`, a named function the object of its arguments.
-A call goes out when it is whole, so that a reply which the token limit cut holds the same calls streamed or not; what is
-no such JSON at all is the answer's text.
+A call goes out when it is whole, so that a reply which the token limit cut holds the same calls streamed or not; what
+is no such JSON at all is the answer's text.
 """
 
 from __future__ import annotations

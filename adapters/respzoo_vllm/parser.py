@@ -6,13 +6,17 @@ vLLM which grammar holds a model to a forced call; what is asked of a grammar (r
 `parallel_tool_calls=false`) stays vLLM's own doing.
 """
 
+# vLLM is not there where types are checked, so what its base classes have is unknown.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import BoundArguments
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from respzoo import MessageStream, ResponseTemplate, UnknownModelError
+from respzoo.message import Delta
 from respzoo_vllm import engine
 from respzoo_vllm.forced import ForcedCalls
 from respzoo_vllm.plan import Plan, announce, find_template, is_harmony, logger, plan_for, stock_grammar
@@ -100,12 +104,12 @@ class ReplyReader(engine.Parser):
     # what vLLM asks before the model writes
 
     def adjust_request(self, request: Any) -> Any:
-        request = super().adjust_request(request)
+        adjusted = cast(Any, super().adjust_request(request))
         # A marker may be a special token: skipped, it would be gone before we see it.
-        request.skip_special_tokens = False
-        if hasattr(request, "spaces_between_special_tokens"):
-            request.spaces_between_special_tokens = False
-        return request
+        adjusted.skip_special_tokens = False
+        if hasattr(adjusted, "spaces_between_special_tokens"):
+            adjusted.spaces_between_special_tokens = False
+        return adjusted
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         self._prompt_ids, self._stream = prompt_token_ids, None
@@ -118,7 +122,11 @@ class ReplyReader(engine.Parser):
     # the reply
 
     def parse(
-        self, model_output: str, request: Any, enable_auto_tools: bool = False, model_output_token_ids: Sequence[int] = ()
+        self,
+        model_output: str,
+        request: Any,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[Any] | None]:
         stream = self._begin(request, self._prompt_ids, model_output)
         deltas = stream.feed(model_output)
@@ -186,7 +194,7 @@ class ReplyReader(engine.Parser):
             return ForcedCalls(getattr(choice, "function", choice).name)
         return None
 
-    def _finish(self, stream: MessageStream, request: Any, *, streamed: bool) -> list[dict[str, Any]]:
+    def _finish(self, stream: MessageStream, request: Any, *, streamed: bool) -> list[Delta]:
         deltas = stream.finish()[1]
         for region in stream.dropped:
             fate = "is content" if region["reason"] == "malformed" else "is left out"
@@ -253,7 +261,7 @@ def _tool_dicts(tools: Iterable[Any]) -> list[dict[str, Any]]:
     """A request's functions as JSON schemas: chat has them under `function`, Responses flat, and other tools beside."""
     found: list[dict[str, Any]] = []
     for tool in tools:
-        plain: dict[str, Any] = tool if isinstance(tool, dict) else tool.model_dump(exclude_none=True)
+        plain = cast("dict[str, Any]", tool if isinstance(tool, dict) else tool.model_dump(exclude_none=True))
         if isinstance(plain.get("function"), dict):
             found.append(plain)
         elif plain.get("type") == "function":

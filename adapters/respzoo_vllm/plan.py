@@ -1,4 +1,4 @@
-"""Which template a server uses, and what is made once for a tokenizer: variants of the template, prompt reader, gate."""
+"""Which template a server uses, and what is made once for a tokenizer: the template's variants, reader and gate."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Plan:
                 for name, field in spec["fields"].items()
                 if (reasoning or name not in REASONING) and (tools or name != TOOLS)
             }
-            defaults = {name: value for name, value in (spec.get("defaults") or {}).items() if name not in spec["fields"]}
+            given: dict[str, Any] = spec.get("defaults") or {}
+            defaults = {name: value for name, value in given.items() if name not in spec["fields"]}
             found = ResponseTemplate(
                 {**spec, "defaults": defaults, "fields": fields or {"content": {}}},
                 name=self.template.name,

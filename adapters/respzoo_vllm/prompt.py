@@ -77,11 +77,9 @@ class PromptReader:
         size = WINDOW
         while True:
             text = decode(self.tokenizer, ids[-size:])
-            last = None
-            for last in self._anchor.finditer(text):
-                pass
-            if last is not None:
-                return text[last.start() :]
+            anchors = list(self._anchor.finditer(text))
+            if anchors:
+                return text[anchors[-1].start() :]
             if size >= len(ids):
                 return ""
             size *= 4
@@ -94,9 +92,9 @@ class Gate:
         self.tokenizer = tokenizer
         self.template = template
         self.reader = reader
-        self.name, field = next(
-            ((name, field) for name, field in template.spec["fields"].items() if name in REASONING), ("", {})
-        )
+        fields: dict[str, dict[str, Any]] = template.spec["fields"]
+        self.name = next((name for name in fields if name in REASONING), "")
+        field = fields.get(self.name, {})
         self.openers, self.closers = literals(field, "open"), literals(field, "close")
         vocab = cast("dict[str, int]", tokenizer.get_vocab())
         self.open_ids = self._ids(vocab, self.openers)
