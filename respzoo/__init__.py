@@ -1,8 +1,8 @@
 """Model output to messages: response templates for every family, one streaming parser.
 
-    >>> template = respzoo.get("Qwen/Qwen3-8B")
-    >>> template.parse("<think>\\nEasy.\\n</think>\\n\\n42", prefix="")
-    {'role': 'assistant', 'reasoning_content': 'Easy.', 'content': '42'}
+>>> template = respzoo.get("Qwen/Qwen3-8B")
+>>> template.parse("<think>\\nEasy.\\n</think>\\n\\n42", prefix="")
+{'role': 'assistant', 'reasoning_content': 'Easy.', 'content': '42'}
 """
 
 from __future__ import annotations
