@@ -15,7 +15,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -223,8 +224,8 @@ class _Reader:
         metadata = get_hf_file_metadata(url, token=self.token, timeout=patience)
         if metadata.size is not None and metadata.size > SIZE_LIMIT:
             return Outcome("too large", f"{metadata.size} bytes")
-        return Path(
-            hf_hub_download(
+        with _no_progress_bars():
+            file = hf_hub_download(
                 self.model,
                 name,
                 revision=self.revision,
@@ -232,7 +233,7 @@ class _Reader:
                 cache_dir=self.cache_dir,
                 etag_timeout=max(0.1, self.deadline - time.monotonic()),
             )
-        )
+        return Path(file)
 
     def _cached(self, name: str, otherwise: Outcome) -> Outcome:
         """The copy in the Hub's cache, or the reason why there is none."""
@@ -247,6 +248,23 @@ class _Reader:
             because = "" if otherwise.kind == "not cached" else f"a cached copy, as the Hub is {otherwise.kind}"
             return Outcome("found", because) if outcome == ("found", "") else outcome
         return Outcome("missing") if path is not None and otherwise.kind == "not cached" else otherwise
+
+
+@contextmanager
+def _no_progress_bars() -> Generator[None, None, None]:
+    """Three small files need no bars in a server's log; who asked the client for bars keeps them."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    bars = "huggingface_hub.http_get"
+    if constants.HF_HUB_DISABLE_PROGRESS_BARS is not None or are_progress_bars_disabled(bars):
+        yield
+        return
+    disable_progress_bars(bars)
+    try:
+        yield
+    finally:
+        enable_progress_bars(bars)
 
 
 def read_hub(

@@ -106,7 +106,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     for module in (constants, file_download):  # older clients copy it
         monkeypatch.setattr(module, "HUGGINGFACE_CO_URL_TEMPLATE", url_template, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", None)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.delenv(zoo.PIN, raising=False)
@@ -128,7 +128,7 @@ def kinds(checkpoint: hub.Checkpoint) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------ a small Hub
 
 
-def test_all_that_is_there_is_read(server: Hub, tmp_path: Path) -> None:
+def test_all_that_is_there_is_read(server: Hub, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     server.put(
         "acme/one",
         tokenizer_config__json={"response_template": SPEC, "chat_template": "in the config"},
@@ -141,6 +141,7 @@ def test_all_that_is_there_is_read(server: Hub, tmp_path: Path) -> None:
     assert found.chat_template == "in a file"
     assert found.config == {"model_type": "acme"}
     assert {method for method, _, _ in server.log} == {"HEAD", "GET"}
+    assert capfd.readouterr().err == ""  # no bars
 
 
 def test_what_is_cached_is_not_fetched_again(server: Hub, tmp_path: Path) -> None:
