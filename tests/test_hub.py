@@ -128,7 +128,7 @@ def kinds(checkpoint: hub.Checkpoint) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------ a small Hub
 
 
-def test_all_that_is_there_is_read(server: Hub, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_all_that_is_there_is_read(server: Hub, tmp_path: Path) -> None:
     server.put(
         "acme/one",
         tokenizer_config__json={"response_template": SPEC, "chat_template": "in the config"},
@@ -141,7 +141,26 @@ def test_all_that_is_there_is_read(server: Hub, tmp_path: Path, capfd: pytest.Ca
     assert found.chat_template == "in a file"
     assert found.config == {"model_type": "acme"}
     assert {method for method, _, _ in server.log} == {"HEAD", "GET"}
-    assert capfd.readouterr().err == ""  # no bars
+
+
+def test_the_clients_progress_bars_are_off_and_then_on_again(
+    server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+    from huggingface_hub.utils import are_progress_bars_disabled
+
+    seen: list[bool] = []
+    download = huggingface_hub.hf_hub_download
+
+    def spy(*args: Any, **options: Any) -> Any:
+        seen.append(are_progress_bars_disabled("huggingface_hub.http_get"))
+        return download(*args, **options)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", spy)
+    server.put("acme/one", config__json={})
+    read("acme/one", tmp_path)
+    assert seen == [True]
+    assert not are_progress_bars_disabled("huggingface_hub.http_get")
 
 
 def test_what_is_cached_is_not_fetched_again(server: Hub, tmp_path: Path) -> None:
