@@ -13,8 +13,45 @@ import regex
 from respzoo.automaton import Automaton, State
 from respzoo.patterns import Unsupported, read
 
-ATOMS = ("a", "a", "b", "b", "<", "\n", r"\n", r"\s", r"\S", r"\w", r"\d", ".", "[ab]", "[^a]", r"[^<\n]", r"[\s<]", "[a-c]", r"\<")
-QUANTIFIERS = ("", "", "", "", "*", "+", "?", "{2}", "{1,2}", "{2,}", "{,2}", "{0,3}", "*?", "+?", "??", "{1,3}?", "{1,}?")
+ATOMS = (
+    "a",
+    "a",
+    "b",
+    "b",
+    "<",
+    "\n",
+    r"\n",
+    r"\s",
+    r"\S",
+    r"\w",
+    r"\d",
+    ".",
+    "[ab]",
+    "[^a]",
+    r"[^<\n]",
+    r"[\s<]",
+    "[a-c]",
+    r"\<",
+)
+QUANTIFIERS = (
+    "",
+    "",
+    "",
+    "",
+    "*",
+    "+",
+    "?",
+    "{2}",
+    "{1,2}",
+    "{2,}",
+    "{,2}",
+    "{0,3}",
+    "*?",
+    "+?",
+    "??",
+    "{1,3}?",
+    "{1,}?",
+)
 ALPHABET = "ab<\n 1"
 LAZY = regex.compile(r"[*+?}]\?")
 
@@ -31,7 +68,9 @@ def made_up(chance: random.Random, depth: int = 2) -> str:
         return atom + chance.choice(QUANTIFIERS)
 
     def series(depth: int) -> str:
-        branches = ["".join(piece(depth) for _ in range(chance.randint(1, 3))) for _ in range(chance.choice((1, 1, 2, 3)))]
+        branches = [
+            "".join(piece(depth) for _ in range(chance.randint(1, 3))) for _ in range(chance.choice((1, 1, 2, 3)))
+        ]
         return "|".join(branches)
 
     return series(depth)

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -123,16 +124,40 @@ def call_fields() -> st.SearchStrategy[dict[str, Any]]:
         (
             (False, {"content": "json", "transform": CALL, "repeats": True}),
             (True, {"content": "json", "transform": NAMED_CALL, "repeats": True}),
-            (True, {"content": "xml-inline", "content_args": {"tag_pattern": TAG}, "transform": NAMED_CALL,
-                    "repeats": True}),
-            (True, {"content": "xml-inline", "transform": NAMED_CALL, "repeats": True, "content_args": {
-                "tag_pattern": TAG, "value_parser": {"name": "json", "args": {"allow_non_json": True}},
-                "merge_duplicates": True}}),
+            (
+                True,
+                {
+                    "content": "xml-inline",
+                    "content_args": {"tag_pattern": TAG},
+                    "transform": NAMED_CALL,
+                    "repeats": True,
+                },
+            ),
+            (
+                True,
+                {
+                    "content": "xml-inline",
+                    "transform": NAMED_CALL,
+                    "repeats": True,
+                    "content_args": {
+                        "tag_pattern": TAG,
+                        "value_parser": {"name": "json", "args": {"allow_non_json": True}},
+                        "merge_duplicates": True,
+                    },
+                },
+            ),
             (True, {"content": "kv-lines", "transform": NAMED_CALL, "repeats": True}),
             (False, {"content": "python-call-list", "transform": EACH_CALL, "transform_each": True}),
             (False, {"content": "json", "transform": EACH_CALL, "transform_each": True}),
-            (True, {"content": "json", "transform": NAMED_CALL, "repeats": True, "content_args": {
-                "unquoted_keys": True, "string_delims": [["<q>", "<q>"]]}}),
+            (
+                True,
+                {
+                    "content": "json",
+                    "transform": NAMED_CALL,
+                    "repeats": True,
+                    "content_args": {"unquoted_keys": True, "string_delims": [["<q>", "<q>"]]},
+                },
+            ),
         )
     )
     return bodies.flatmap(
@@ -144,12 +169,20 @@ def call_fields() -> st.SearchStrategy[dict[str, Any]]:
 
 def content_fields() -> st.SearchStrategy[dict[str, Any] | None]:
     implicit = st.sampled_from(
-        ({}, {"close": "<e>"}, {"close": ["<e>", "<ee>"]}, {"close_pattern": r"\s*(?:<e>|<ee>)\s*"},
-         {"close_pattern": r"\s*(?:<e>|\Z)"})
+        (
+            {},
+            {"close": "<e>"},
+            {"close": ["<e>", "<ee>"]},
+            {"close_pattern": r"\s*(?:<e>|<ee>)\s*"},
+            {"close_pattern": r"\s*(?:<e>|\Z)"},
+        )
     )
     explicit = st.sampled_from(
-        ({"open": "<a>", "close": "</a>"}, {"open_pattern": r"<a>\n?", "close_pattern": r"\n?</a>|<e>"},
-         {"open": "<a>"})
+        (
+            {"open": "<a>", "close": "</a>"},
+            {"open_pattern": r"<a>\n?", "close_pattern": r"\n?</a>|<e>"},
+            {"open": "<a>"},
+        )
     )
     shaped = st.builds(lambda *parts: merged_dict(*parts), st.one_of(implicit, implicit, explicit), text_ways())
     return st.one_of(shaped, shaped, shaped, st.none())
@@ -182,8 +215,29 @@ def templates(draw: st.DrawFn) -> dict[str, Any]:
 
 # --------------------------------------------------------------------------------------------------- made-up texts
 
-MARKERS = ("<t>", "<tt>", "</t>", "</tt>", "<c>", "<cc>", "</c>", "</cc>", "<f=f>", "</f>", "f\n", " to=f", "<m>", "<a>",
-           "</a>", "<e>", "<ee>", "<s>", "<p=s>", "</p>", "<q>")
+MARKERS = (
+    "<t>",
+    "<tt>",
+    "</t>",
+    "</tt>",
+    "<c>",
+    "<cc>",
+    "</c>",
+    "</cc>",
+    "<f=f>",
+    "</f>",
+    "f\n",
+    " to=f",
+    "<m>",
+    "<a>",
+    "</a>",
+    "<e>",
+    "<ee>",
+    "<s>",
+    "<p=s>",
+    "</p>",
+    "<q>",
+)
 SPACES = ("\n", " ", "\n\n", " \n ", "\t", "  ")
 WORDS = ("word", "a < b", "x", "ü", "🌦", '"', "'", "{", "}", "[", "]", "\\", "=", ",", ":", "0", "</", "<")
 
@@ -192,7 +246,9 @@ json_values = st.recursive(
         st.none(),
         st.booleans(),
         st.integers(-9, 99),
-        st.sampled_from(("", "x", "</c>", "<c>", "a\nb", '"', "\\", "é\u2028", "</t></c>", "02139", "true", "<q>", "\n</p>")),
+        st.sampled_from(
+            ("", "x", "</c>", "<c>", "a\nb", '"', "\\", "é\u2028", "</t></c>", "02139", "true", "<q>", "\n</p>")
+        ),
     ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=2), st.dictionaries(st.sampled_from(("n", "s", "b", "u", "o", "k")), inner, max_size=2)
@@ -204,7 +260,12 @@ arguments = st.dictionaries(st.sampled_from(("n", "s", "b", "u", "o", "k")), jso
 
 def dumped(value: Any) -> st.SearchStrategy[str]:
     return st.sampled_from(
-        (json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value, indent=1), f" {json.dumps(value)}\n")
+        (
+            json.dumps(value),
+            json.dumps(value, ensure_ascii=False),
+            json.dumps(value, indent=1),
+            f" {json.dumps(value)}\n",
+        )
     )
 
 
@@ -226,15 +287,24 @@ def xml_bodies() -> st.SearchStrategy[str]:
 
 
 def kv_bodies() -> st.SearchStrategy[str]:
-    return st.lists(st.sampled_from(("n: 3", "s: x", "no separator", "b: true", "u: 02139", "", "s: a: b")), max_size=3).map(
-        "\n".join
-    )
+    return st.lists(
+        st.sampled_from(("n: 3", "s: x", "no separator", "b: true", "u: 02139", "", "s: a: b")), max_size=3
+    ).map("\n".join)
 
 
 def python_bodies() -> st.SearchStrategy[str]:
     return st.sampled_from(
-        ("[]", '[f(s="x")]', "[f(n=1), f()]", "[f(s='</c>')]", '[f(s="a\\nb", o={"k": [1, None]})]', "[f(", "f(s=1)",
-         '[f(s="x]', "[f(s='it\\'s')]")
+        (
+            "[]",
+            '[f(s="x")]',
+            "[f(n=1), f()]",
+            "[f(s='</c>')]",
+            '[f(s="a\\nb", o={"k": [1, None]})]',
+            "[f(",
+            "f(s=1)",
+            '[f(s="x]',
+            "[f(s='it\\'s')]",
+        )
     )
 
 
@@ -260,7 +330,9 @@ def pieces() -> st.SearchStrategy[str]:
 
 
 texts = st.lists(pieces(), max_size=8).map("".join)
-prompts = st.sampled_from(("", "<s>", "earlier<s>", "<s>old</t><e><s>", "<s><t>", "<s><t>\n</t>\n\n", "<s>Well", "no anchor <c>"))
+prompts = st.sampled_from(
+    ("", "<s>", "earlier<s>", "<s>old</t><e><s>", "<s><t>", "<s><t>\n</t>\n\n", "<s>Well", "no anchor <c>")
+)
 
 
 # ------------------------------------------------------------------------------------------------------ properties
@@ -268,7 +340,7 @@ prompts = st.sampled_from(("", "<s>", "earlier<s>", "<s>old</t><e><s>", "<s><t>"
 
 def cut_at(text: str, places: Iterable[int]) -> list[str]:
     ends = sorted({place % (len(text) + 1) for place in places} | {0, len(text)})
-    return [text[begin:end] for begin, end in zip(ends, ends[1:], strict=False)] or [""]
+    return [text[begin:end] for begin, end in pairwise(ends)] or [""]
 
 
 def add_up(deltas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -102,7 +102,11 @@ LISTS: dict[str, list[Delimiter]] = {
     "an optional tail": [pattern("a", r"</f>(?:\s*</t>)?"), literal("b", "<c>")],
     "a tail that repeats": [pattern("a", r"\s*(?:</t>|</tt>)+\s*", 1), literal("b", "<c>")],
     "white space leads": [pattern("a", r"\s*<c>\s*"), pattern("b", r"\n?</c>", 1), literal("c", "<t>")],
-    "names": [pattern("a", r"<c>\s*<f=(?P<name>[^>\n]+)>"), literal("b", "<c>", order=WEAK), literal("c", "</c>", order=1)],
+    "names": [
+        pattern("a", r"<c>\s*<f=(?P<name>[^>\n]+)>"),
+        literal("b", "<c>", order=WEAK),
+        literal("c", "</c>", order=1),
+    ],
     "a long opener": [pattern("a", r"<c> to=(?P<name>\w+)[^<]*<t>"), literal("b", "<c>!")],
     "lazy": [pattern("a", r"<c>.*?<t>"), literal("b", "</c>", order=1)],
     "first branch first": [pattern("a", r"<c|<c>|<c>\n"), pattern("b", r"(?:</c|</c>)(?:>\n)?", 1)],

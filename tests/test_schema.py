@@ -152,7 +152,14 @@ def test_raw_text(schema: Any, text: str, expected: Any) -> None:
     json.dumps(value, allow_nan=False)
 
 
-DEFS = {"$defs": {"count": INTEGER, "a/b~c": BOOLEAN, "loop": {"$ref": "#/$defs/loop"}, "maybe": {"anyOf": [{"$ref": "#/$defs/count"}, NULL]}}}
+DEFS = {
+    "$defs": {
+        "count": INTEGER,
+        "a/b~c": BOOLEAN,
+        "loop": {"$ref": "#/$defs/loop"},
+        "maybe": {"anyOf": [{"$ref": "#/$defs/count"}, NULL]},
+    }
+}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +193,10 @@ def test_parameters_behind_a_reference() -> None:
 
 
 def test_parameters_in_parts() -> None:
-    parameters = {"allOf": [{"properties": {"a": INTEGER}}, {"properties": {"b": BOOLEAN}}], "properties": {"c": NUMBER}}
+    parameters = {
+        "allOf": [{"properties": {"a": INTEGER}}, {"properties": {"b": BOOLEAN}}],
+        "properties": {"c": NUMBER},
+    }
     tools = read_tools([{"name": "f", "parameters": parameters}])
     assert tools.typed("f", {"a": Raw("1"), "b": Raw("true"), "c": Raw("1.5"), "d": Raw("1")}) == {
         "a": 1, "b": True, "c": 1.5, "d": "1",
@@ -213,11 +223,19 @@ def test_a_key_that_came_more_than_once() -> None:
     assert typed({"type": "array", "items": INTEGER}, [Raw("1"), Raw("x"), Raw("02")]) == [1, "x", "02"]
     assert typed(INTEGER, [Raw("1"), Raw("2")]) == [1, 2]
     assert typed(ARRAY, [Raw("1"), Raw("x")]) in ([1, "x"], ["1", "x"])
-    assert typed({"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/count"}}, NULL]}, [Raw("1"), Raw("2")], **DEFS) == [1, 2]
+    assert typed(
+        {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/count"}}, NULL]}, [Raw("1"), Raw("2")], **DEFS
+    ) == [1, 2]
 
 
 def test_the_value_parser_speaks_where_no_schema_does() -> None:
-    parser = make("xml-inline", {"tag_pattern": "<(?P<key>.)>(?P<value>[^<]*)", "value_parser": {"name": "json", "args": {"allow_non_json": True}}})
+    parser = make(
+        "xml-inline",
+        {
+            "tag_pattern": "<(?P<key>.)>(?P<value>[^<]*)",
+            "value_parser": {"name": "json", "args": {"allow_non_json": True}},
+        },
+    )
     arguments = parser.parse("<a>02139<b>7<c>[1]<d>true")
     assert read_tools(None).typed("f", arguments) == {"a": "02139", "b": 7, "c": [1], "d": True}
     tools = read_tools([{"name": "f", "parameters": {"properties": {"a": STRING, "b": STRING, "c": ARRAY}}}])

@@ -22,7 +22,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from canitoolcall.checks import case_status, run_checks
 from canitoolcall.chunking import DEFAULT_STRATEGIES, ChunkStrategy, split
@@ -31,7 +30,7 @@ from canitoolcall.results import CheckResult, Observation, ParsedToolCall, Parse
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # what is curated is here; what is not is read by a draft
 
-import respzoo  # noqa: E402 - after the setting above
+import respzoo
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "bench"))

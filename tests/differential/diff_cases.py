@@ -153,10 +153,13 @@ class Outcome:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Outcome):
             return NotImplemented
-        mine, theirs = (self.message, self.events, self.error is None), (
-            other.message,
-            other.events,
-            other.error is None,
+        mine, theirs = (
+            (self.message, self.events, self.error is None),
+            (
+                other.message,
+                other.events,
+                other.error is None,
+            ),
         )
         return json_like(mine) == json_like(theirs)
 

@@ -147,7 +147,7 @@ class Trace:
         while True:
             chosen = self.next_delimiter(self.at)
             if chosen is None:
-                raise Unexplained(f"{spec.name} opened, but no delimiter comes after {self.full[self.at:][:80]!r}")
+                raise Unexplained(f"{spec.name} opened, but no delimiter comes after {self.full[self.at :][:80]!r}")
             kind, field, match = chosen
             self.stray(self.full[self.at : match.start()])
             if kind == "open":
@@ -268,7 +268,11 @@ class Trace:
         # The reference closes earlier than we do.
         if last["type"] == "region_malformed" and readable(spec, self.full[begin : first.start()], first):
             raise Unexplained(f"{spec.name} is {last['reason']}, but up to its first closer it is a value")
-        if spec.content == "xml-inline" and end == len(self.full) and (cut := self.unclosed_tag(spec, begin)) is not None:
+        if (
+            spec.content == "xml-inline"
+            and end == len(self.full)
+            and (cut := self.unclosed_tag(spec, begin)) is not None
+        ):
             self.names.add("D3")
             return cut
         inside = insides(spec, body)
@@ -340,7 +344,9 @@ class Trace:
             self.names.add("D4")
             return
         if error is None:
-            raise Unexplained(f"{spec.name} is called malformed ({event['error']}), but its value is {value!r}: {raw!r}")
+            raise Unexplained(
+                f"{spec.name} is called malformed ({event['error']}), but its value is {value!r}: {raw!r}"
+            )
         self.names.add("D2")
         self.pieces.append(("", raw))
 
@@ -395,7 +401,7 @@ class Trace:
             chosen = self.next_delimiter(self.at)
             if chosen is None:
                 if self.template.implicit is not None:
-                    raise Unexplained(f"lost at the end: {self.full[self.at:]!r}")
+                    raise Unexplained(f"lost at the end: {self.full[self.at :]!r}")
                 self.stray(self.full[self.at :])
                 return
             kind, field, match = chosen
@@ -403,7 +409,7 @@ class Trace:
             if kind == "open":
                 raise Unexplained(f"{field.name} opens with {match.group()!r}, but we have no such region")
             if match.end() == self.at:
-                raise Unexplained(f"lost behind an empty closer: {self.full[self.at:]!r}")
+                raise Unexplained(f"lost behind an empty closer: {self.full[self.at :]!r}")
             self.at = match.end()
 
     def message(self) -> dict[str, Any]:
@@ -522,7 +528,7 @@ def plain_source(source: str) -> str:
 def readable(spec: ResponseTemplateField, body: str, closer: Any) -> bool:
     """Whether the reference makes a call of this body."""
     try:
-        value = process_field(body, spec, {name: "f" for name in spec.open_re.groupindex} | named(closer))
+        value = process_field(body, spec, dict.fromkeys(spec.open_re.groupindex, "f") | named(closer))
     except Exception:  # noqa: BLE001 - a content parser may raise anything
         return False
     return spec.content in ("json", "python-call-list") and call_fault(spec, value, body) is None
@@ -622,4 +628,8 @@ def closing_tag(tag: str) -> str:
 def followed(pattern: Any, body: str, end: int) -> bool:
     """By a tag or by the body's end; closing tags of the region's own markup may stand before the latter."""
     rest = regex.match(r"\s*", body, pos=end).end()
-    return regex.fullmatch(r"(?:\s*</[^<>\s]+>)*\s*", body, pos=end) is not None or pattern.match(body, rest) is not None or pattern.match(body, end) is not None
+    return (
+        regex.fullmatch(r"(?:\s*</[^<>\s]+>)*\s*", body, pos=end) is not None
+        or pattern.match(body, rest) is not None
+        or pattern.match(body, end) is not None
+    )

@@ -112,9 +112,7 @@ def schemas_of(tools: Sequence[Any]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def same_value(
-    plain: Any, ours: Any, tools: Sequence[Any], *, raw_text: bool, otherwise: Any = None
-) -> str | None:
+def same_value(plain: Any, ours: Any, tools: Sequence[Any], *, raw_text: bool, otherwise: Any = None) -> str | None:
     """None if ours is the plain value, arguments apart that the tools' schemas type. `otherwise`: the value of which
     arguments without a schema are."""
     if isinstance(plain, list) and isinstance(ours, list) and len(plain) == len(ours):

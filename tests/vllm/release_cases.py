@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import qwen_tokens
-from respzoo_vllm import plugin
-from respzoo_vllm.prompt import WINDOW
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.decoders import DecodeStream
 from transformers import PreTrainedTokenizerFast
 
 import respzoo
+from respzoo_vllm import plugin
+from respzoo_vllm.prompt import WINDOW
 
 plugin.register()
 
@@ -194,7 +194,7 @@ def test_odd_replies(text: str, expected: Reply) -> None:
 def test_cut_anywhere() -> None:
     """A reply that the token limit cuts: whole equals streamed, and no call is made of half a call."""
     cls, request, ids = parser_class(), chat(), encode(TWICE)
-    calls = [('get_weather', '{"city": "Zürich 🌦"}'), ('get_weather', '{"city": "東京", "days": 3}')]
+    calls = [("get_weather", '{"city": "Zürich 🌦"}'), ("get_weather", '{"city": "東京", "days": 3}')]
     for end in range(len(ids)):
         text = TOKENIZER.decode(ids[:end])
         if text.endswith("\ufffd"):
@@ -370,7 +370,8 @@ def test_whether_reasoning_is_over(prompt: str, expected: bool) -> None:
 
 def test_models_that_do_not_reason() -> None:
     plain = tokenizer_of(
-        qwen_tokens.load(), chat_template="{{ '<|im_start|>' }} <tool_call> {\"name\": <function-name>, <args-json-object>"
+        qwen_tokens.load(),
+        chat_template="{{ '<|im_start|>' }} <tool_call> {\"name\": <function-name>, <args-json-object>",
     )
     assert gate(plain).is_reasoning_end(encode(PROMPT)) is True
 

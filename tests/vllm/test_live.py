@@ -21,9 +21,7 @@ ZURICH = ("get_weather", '{"city": "Zürich", "note": "say \\"grüezi\\" \\\\ �
 TOKYO = ("get_weather", '{"city": "東京", "days": 3}')
 OSLO = ("get_weather", '{"city": "Oslo"}')
 PING = ("ping", "{}")
-ZURICH_RAW = (
-    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Zürich", "note": "say \\"grüezi\\" \\\\ 🌦"}}\n</tool_call>'
-)
+ZURICH_RAW = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Zürich", "note": "say \\"grüezi\\" \\\\ 🌦"}}\n</tool_call>'
 TOKYO_RAW = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "東京", "days": 3}}\n</tool_call>'
 
 
@@ -61,7 +59,14 @@ class Chat:
 
     def both(self, prompt: str | list[dict[str, Any]], **options: Any) -> tuple[list[Reply], list[Reply]]:
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        request = {"model": "tiny", "messages": messages, "temperature": 0, "max_tokens": 200, "tools": TOOLS, **options}
+        request = {
+            "model": "tiny",
+            "messages": messages,
+            "temperature": 0,
+            "max_tokens": 200,
+            "tools": TOOLS,
+            **options,
+        }
         if request["tools"] is None:
             del request["tools"]
         return self._whole(request), self._streamed(request)
@@ -213,7 +218,10 @@ TWICE = scripts.SCRIPTS[0].answer
         ("<think>\nTwo cities", Reply("Two cities")),
         ("<think>\nTwo cities, so two calls.\n</think>", Reply("Two cities, so two calls.")),
         ("<think>\nTwo cities, so two calls.\n</think>\n\nLet me", Reply("Two cities, so two calls.", "Let me")),
-        (TWICE[: TWICE.index("<tool_call>") + len("<tool_call>")], Reply("Two cities, so two calls.", "Let me check both.")),
+        (
+            TWICE[: TWICE.index("<tool_call>") + len("<tool_call>")],
+            Reply("Two cities, so two calls.", "Let me check both."),
+        ),
         (TWICE[: TWICE.index("Zürich")], Reply("Two cities, so two calls.", "Let me check both.")),
         # the JSON is whole, and only the closer, which could have been a stop token, is missing
         (

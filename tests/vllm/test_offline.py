@@ -21,7 +21,18 @@ def test_release(version: str, tmp_path: Path) -> None:
     source = releases.fetch(version)
     report = tmp_path / "report.xml"
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider", f"--junit-xml={report}", str(CASES)],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-W",
+            "ignore",
+            "-p",
+            "no:cacheprovider",
+            f"--junit-xml={report}",
+            str(CASES),
+        ],
         env={**os.environ, "PYTHONPATH": str(source), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
         capture_output=True,
         text=True,

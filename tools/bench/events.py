@@ -143,9 +143,7 @@ def tokens_table(sizes: Sequence[int], repeats: int) -> Iterator[str]:
                 lambda: stream(
                     respzoo.MessageStream(template, prefix=PREFIX, tools=TOOLS, arguments="complete"), pieces
                 ),
-                lambda: stream(
-                    respzoo.MessageStream(template, prefix=PREFIX, tools=TOOLS, arguments="stream"), pieces
-                ),
+                lambda: stream(respzoo.MessageStream(template, prefix=PREFIX, tools=TOOLS, arguments="stream"), pieces),
             )
         )
         ours_by_size[size] = ours
@@ -160,7 +158,7 @@ def by(size: int, text: str) -> list[str]:
 
 
 def json_string(size: int) -> str:
-    return '<tool_call>\n{"name": "f", "arguments": {"x": "' + "a\\n\\u00e9\\\"" * (size // 11) + '"}}\n</tool_call>'
+    return '<tool_call>\n{"name": "f", "arguments": {"x": "' + 'a\\n\\u00e9\\"' * (size // 11) + '"}}\n</tool_call>'
 
 
 HOSTILE: tuple[tuple[str, str, int, Callable[[int], str]], ...] = (
@@ -186,15 +184,19 @@ HOSTILE: tuple[tuple[str, str, int, Callable[[int], str]], ...] = (
         "closers inside a JSON string",
         "qwen3",
         500_000,
-        lambda size: '<tool_call>{"name": "f", "arguments": {"x": "' + "</tool_call>" * (size // 12) + '"}}</tool_call>',
+        lambda size: (
+            '<tool_call>{"name": "f", "arguments": {"x": "' + "</tool_call>" * (size // 12) + '"}}</tool_call>'
+        ),
     ),
     (
         "an XML value of `</parameter`",
         "qwen3_xml",
         500_000,
-        lambda size: "<tool_call>\n<function=f>\n<parameter=x>\n"
-        + "</parameter" * (size // 11)
-        + "\n</parameter>\n</function>\n</tool_call>",
+        lambda size: (
+            "<tool_call>\n<function=f>\n<parameter=x>\n"
+            + "</parameter" * (size // 11)
+            + "\n</parameter>\n</function>\n</tool_call>"
+        ),
     ),
     ("many small calls", "qwen3", 500_000, lambda size: '<tool_call>{"name": "f"}</tool_call>\n' * (size // 37)),
 )

@@ -90,7 +90,11 @@ SCRIPTS = (
 PREFILLED = (
     ("finish it", "The answer is", " **42**, as I said."),
     ("think on", "<think>\nEasy", " enough.\n</think>\n\nDone thinking."),
-    ("call on", '<think>\nCall.\n</think>\n\n<tool_call>\n{"name": "get_weather",', ' "arguments": {"city": "Oslo"}}\n</tool_call>'),
+    (
+        "call on",
+        '<think>\nCall.\n</think>\n\n<tool_call>\n{"name": "get_weather",',
+        ' "arguments": {"city": "Oslo"}}\n</tool_call>',
+    ),
 )
 
 FOLLOW_UP: list[dict[str, Any]] = [

@@ -1,7 +1,7 @@
 """A vLLM server on this machine's CPU, for as long as a `with` block lasts.
 
-    with Server(python, folder) as server:
-        server.client().chat.completions.create(model="tiny", ...)
+with Server(python, folder) as server:
+    server.client().chat.completions.create(model="tiny", ...)
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def free_port() -> int:
 class Server:
     """A server of one checkpoint under the name `tiny`."""
 
-    def __init__(self, python: Path | str, model: Path, flags: tuple[str, ...] = FLAGS, log: Path | None = None) -> None:
+    def __init__(
+        self, python: Path | str, model: Path, flags: tuple[str, ...] = FLAGS, log: Path | None = None
+    ) -> None:
         self.port = free_port()
         self.log = log or model.parent / "server.log"
         self._command = [
