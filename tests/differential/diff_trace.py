@@ -3,7 +3,7 @@
 Our events cut the text into regions and delimiters. `Trace` walks through them beside the text and asks of every step
 whether the language allows it, with the reference's own compiled patterns and content parsers: is this the delimiter
 that comes next, is this its field, is this the text up to the closer, is this its value. Where the answer is "not by
-the reference's rules", one of the named differences (PARSING.md, D1 to D9 and P5) must account for it, and the walk
+the reference's rules", one of the named differences (D1 to D9 and P5 of the README) must account for it, and the walk
 checks that it does:
 
     D1  pieces of the implicit field are concatenated, then stripped once
