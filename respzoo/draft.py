@@ -7,7 +7,7 @@ import logging
 from typing import Any, Literal, cast
 
 from respzoo.events import Dropped
-from respzoo.spec import CONTENT, CompiledTemplate, Field
+from respzoo.spec import CALLS, CONTENT, CompiledTemplate, Field
 
 __all__ = ["Draft"]
 
@@ -18,7 +18,7 @@ class Draft:
     """One message in the making.
 
     Text fields add up: what is written of one in several places is one text, joined by its `join` or, verbatim and
-    stripped once, by nothing. (The reference lets a later piece overwrite an earlier one.)
+    stripped once, by nothing; and so do calls. (The reference lets a later piece overwrite an earlier one.)
     """
 
     def __init__(self, template: CompiledTemplate) -> None:
@@ -41,6 +41,9 @@ class Draft:
             self._values.setdefault(field.key, []).append(value)
         elif field.flat:
             self._piece(field, body)
+        elif field.key == CALLS and (before := self._values.get(CALLS)):
+            # a second region of calls, in a template that expects one: no call is lost
+            self._values[CALLS] = _as_list(before) + _as_list(value)
         else:
             self._values[field.key] = value
 
@@ -88,6 +91,10 @@ class Draft:
         kept = {field.key for field in self._template.fields.values() if field.name in self._template.defaults}
         kept.update(self._template.defaults)
         return {key: value for key, value in values.items() if key in kept or not _is_empty(value)}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
 def _is_empty(value: Any) -> bool:
