@@ -278,6 +278,9 @@ def test_the_prefix_must_be_given() -> None:
         (BAD, "x", {"content": "x"}),
         ("<thi", "nk>a</think>b", {"reasoning_content": "a", "content": "b"}),
         ("<tool", " x", {"content": " x"}),
+        ("Hi <", "b", {"content": "b"}),
+        ("Hi <tool_ca", "<b", {"content": "<b"}),
+        ('<tool_call>{"name": ', "5}</tool_call>", {"content": "5}</tool_call>"}),
     ],
 )
 def test_what_the_prefix_wrote_is_no_delta(prefix: str, text: str, expected: dict[str, Any]) -> None:
@@ -286,10 +289,23 @@ def test_what_the_prefix_wrote_is_no_delta(prefix: str, text: str, expected: dic
         message, deltas, _ = stream(SMOL, pieces, prefix=START + prefix)
         total = add_up(deltas)
         assert {key: value for key, value in message.items() if key != "role"} == total, how
-        if prefix == "<tool":  # the parser had not decided what the prompt's last letters are
-            assert total["content"].endswith(expected["content"])
-            continue
         assert total == expected, how
+
+
+@pytest.mark.parametrize("strip", [True, False])
+def test_white_space_that_the_prefix_wrote_and_the_parser_holds(strip: bool) -> None:
+    """The usual end of a prompt without thinking, and delimiters that white space may lead."""
+    spec = template(
+        reasoning_content={"open": "<t>", "close": "</t>"},
+        tool_calls={**SMOL["fields"]["tool_calls"], "open": ..., "open_pattern": r"\s*<tool_call>"},
+        content={"content_args": {"strip": strip}},
+    )
+    del spec["fields"]["tool_calls"]["open"]
+    for text, expected in (("Hi.", {"content": "Hi."}), (G2, {"tool_calls": [call("g")]}), (f"\n{G2}", {"tool_calls": [call("g")]})):
+        for _, pieces in cuttings(text):
+            message, deltas, _ = stream(spec, pieces, prefix="<s><t>\n\n</t>\n\n")
+            assert message == {"role": "assistant", **expected}
+            assert add_up(deltas) == expected
 
 
 def test_indices_count_the_answers_own_calls() -> None:

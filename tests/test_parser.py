@@ -377,9 +377,8 @@ def test_d8_events_keep_white_space_that_values_do_not_have() -> None:
 
 def test_chunks_are_not_held_longer_than_they_must() -> None:
     parser = respzoo.ResponseParser(SMOL, prefix="")
-    chunks = []
-    for piece in ("Hel", "lo <", "b> a", " <to", "ol> ", "<tool_call", ">", '{"name"'):
-        chunks.append("".join(event.get("text", "") for event in parser.feed(piece)))
+    pieces = ("Hel", "lo <", "b> a", " <to", "ol> ", "<tool_call", ">", '{"name"')
+    chunks = ["".join(event.get("text", "") for event in parser.feed(piece)) for piece in pieces]
     assert chunks == ["Hel", "lo ", "<b> a", " ", "<tool> ", "", "", '{"name"']
 
 
