@@ -82,20 +82,37 @@ BEGINNINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("sources", BEGINNINGS, ids=repr)
+OPAQUE = [
+    [r"<a>(?=b)"], [r"<a>|\Z"], [r"\s*(?=<a>)"], [r"(?<=b)<a>"], [r"(?<!b)\s*<a>", "<t>"], [r"^\s*<a>"], [r"(?:^|<a>)\s*"], [r"\bt\b"],
+    [r"(?!<a>)<"], [r"(?i:<A>)"], [r"(?i)T"], [r"(?=.*?b)<a>|x"], [r"(?:^\s*(?=.*?</t>)|<a>)\s*"], [r"<a>(?!\s)", r"\s*</t>"], [r"\x3ca>"],
+    [r"(?>\s*)<a>"], [r"(<)a\1?"], [r"\p{L}<"], [r"(?<!<)(?:a|\s<)"], [r"\s*+<a>"], [r"(?=<)(?:<a|<b)"], [r"$"], [r"(?<=\})\s*<a>"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sources", [*BEGINNINGS, *OPAQUE], ids=repr)
 def test_no_beginning_is_passed_over(sources: list[str]) -> None:
-    """Where a delimiter stands, `find` stops at or before its first character that is no leading white space."""
+    """Where a delimiter stands, `begins` finds a place at or before its first character that is no leading white space,
+    whatever the text's end cuts off."""
     watch = WatchList([Delimiter.regex("open", "x", source) for source in sources])
-    assert watch.automaton is not None
+    assert (watch.automaton is None) is (sources in OPAQUE)
+    if watch.begins is None:
+        assert watch.automaton is None
+        return
     chance = random.Random(repr(sources))
     for _ in range(400):
-        text = "".join(chance.choice("<a>b \n/te") for _ in range(chance.randint(0, 8)))
-        starts = [match.start() for source in sources for match in [regex.search(source, text, regex.DOTALL)] if match]
-        for start in starts:
-            place = watch.find(text, 0)
-            assert place >= 0, text
-            begun = len(text[:place].rstrip()) if watch.leads else place
-            assert begun <= start or text[:place].isspace(), (text, start, place)
+        text = "".join(chance.choice("<a>b \n/tT}x") for _ in range(chance.randint(0, 8)))
+        found = watch.begins(text)
+        begun = len(text) if found is None else found.start()
+        for source in sources:
+            for match in regex.finditer(source, text, regex.DOTALL, overlapped=True, partial=True):
+                if match.partial and source.startswith("(?=.*"):
+                    continue  # the module looks ahead to the text's end before it looks at the first character
+                start, stop = match.span()
+                first = start + len(match[0]) - len(match[0].lstrip()) if watch.leads else start
+                if stop > start:
+                    assert begun <= first, (source, text, match)
+        if watch.first and found is not None:
+            assert text[begun] == watch.first
 
 
 @pytest.mark.parametrize(

@@ -329,11 +329,11 @@ def test_decided_text_is_not_kept(watch: WatchList, unit: str) -> None:
     scanner = Scanner()
     tracemalloc.start()
     try:
-        for _ in range(20_000):
+        for _ in range(6_000):
             scanner.load(unit)
             while scanner.advance(watch)[1] is not None:
                 pass
-        assert tracemalloc.get_traced_memory()[0] < 50_000
+        assert tracemalloc.get_traced_memory()[0] < 20_000
     finally:
         tracemalloc.stop()
 
