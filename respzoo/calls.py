@@ -19,7 +19,7 @@ def finish_value(value: Any, tools: Tools, *, calls: bool) -> Any:
     if isinstance(value, list):
         return [finish_value(item, tools, calls=calls) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
-        if calls and not isinstance(value, str | int | float | bool | Raw | None):
+        if calls:
             raise ValueError(f"expected a call, found {type(value).__name__}")
         return settle_raw(value)
     value = cast("dict[str, Any]", value)

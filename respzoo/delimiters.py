@@ -11,11 +11,12 @@ from typing import Any
 import regex
 
 from respzoo.automaton import Automaton, beginnings
-from respzoo.patterns import CharSet, Node, Unsupported, read
+from respzoo.patterns import CharSet, Node, Unsupported, is_lazy, read
 
 __all__ = ["WEAK", "Delimiter", "Found", "Partial", "WatchList"]
 
 _LOOKS_BEHIND = re.compile(r"\(\?<[=!]|(?<!\\)(?:\\\\)*\\[bBAGKmM]|(?<![\[\\])\^")
+_LAZY = re.compile(r"[*+?}]\?")
 _GROUP_HEAD = re.compile(r"\(\?(?:P?<\w+>|<?[=!]|:)")
 _MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
 
@@ -58,6 +59,14 @@ class Delimiter:
             return Outline([Automaton([read(self.pattern.pattern, skeleton=True)])])
         except Unsupported:
             return None
+
+    @cached_property
+    def lazy(self) -> bool:
+        """Whether a part of it takes as little text as it can."""
+        try:
+            return is_lazy(read(self.pattern.pattern, skeleton=True))
+        except Unsupported:
+            return _LAZY.search(self.pattern.pattern) is not None
 
     @cached_property
     def probe(self) -> regex.Pattern[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from respzoo.events import Dropped, Event
-from respzoo.parser import ResponseParser
+from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool
 from respzoo.spec import CALLS, CONTENT, REASONING, CompiledTemplate, Field, compile_spec
 
@@ -106,13 +106,7 @@ class MessageStream:
         on_malformed: Literal["content", "drop"] = "content",
         on_unfinished: Literal["content", "drop"] = "drop",
     ) -> None:
-        for name, value, allowed in (
-            ("arguments", arguments, ("stream", "complete")),
-            ("on_malformed", on_malformed, ("content", "drop")),
-            ("on_unfinished", on_unfinished, ("content", "drop")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name}: expected {' or '.join(map(repr, allowed))}, found {value!r}")
+        check_choice("arguments", arguments, ("stream", "complete"))
         compiled = template if isinstance(template, CompiledTemplate) else compile_spec(template)
         self._template = compiled
         self._on_malformed = on_malformed
@@ -146,7 +140,7 @@ class MessageStream:
             RuntimeError: after `finish`.
         """
         events = self.parser.feed(text)
-        if len(events) == 1 and events[0]["type"] == "region_chunk":  # most tokens
+        if len(events) == 1 and events[0]["type"] == "region_chunk" and not self.parser.prompt_chunks:
             event = events[0]
             to = self._by_field.get(event["field"])
             if to is None or not to.flat:
@@ -188,7 +182,13 @@ class MessageStream:
             if kind == "region_chunk":
                 text = self._by_field.get(name)
                 if text is not None and text.flat:
-                    self._send(deltas, text, text.text(event.get("text", "")))
+                    shown = text.text(event.get("text", ""))
+                    if self.parser.prompt_chunks:
+                        text.space = ""  # the prompt's
+                    else:
+                        self._send(deltas, text, shown)
+                if self.parser.prompt_chunks:
+                    self.parser.prompt_chunks -= 1
             elif kind == "region_open":
                 if (text := self._by_field.get(name)) is not None:
                     self._send(deltas, text, text.open())
@@ -199,8 +199,12 @@ class MessageStream:
                     value = event.get("value")
                     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                     self._send(deltas, text, shown)
-            elif self._shows(event):
-                self._send_raw(deltas, event.get("raw", ""))
+            else:
+                raw = event.get("raw", "")
+                if self.parser.prompt_raws:
+                    raw = raw[self.parser.prompt_raws.pop(0) :]
+                if self._shows(event):
+                    self._send_raw(deltas, raw)
         return deltas
 
     def _shows(self, event: Event) -> bool:

@@ -9,7 +9,7 @@ at hand and `feed` returns at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from respzoo.calls import finish_value
@@ -22,7 +22,7 @@ from respzoo.schema import Tool, Tools, read_tools
 from respzoo.spec import CALLS, CompiledTemplate, Field, apply_transform, compile_spec
 from respzoo.stray import Stray
 
-__all__ = ["ResponseParser"]
+__all__ = ["ResponseParser", "check_choice"]
 
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
 # what the hot path must look at beside the first character of a delimiter
@@ -44,16 +44,20 @@ class ResponseParser:
 
     Raises:
         TemplateError: the plain dict is no template.
-        ValueError: `prefix` is None.
+        ValueError: `prefix` is None, or a policy is none of those named.
 
     Attributes:
         initial_events: what the prefix has already opened, written or closed.
+        prompt_chunks: how many of the next `region_chunk` events are text of the prefix, held back until now.
+        prompt_raws: for each `region_malformed` event from `feed` and `finalize`, how many characters of its text the
+            prefix wrote.
     """
 
     __slots__ = (
         "_begins", "_captures", "_dirty", "_draft", "_explicit", "_field", "_finished", "_first", "_held", "_lexer",
-        "_mode", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_scanner", "_stray",
-        "_template", "_tools", "_watch", "initial_events",
+        "_mode", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_prompt_held",
+        "_prompt_region", "_scanner", "_stray", "_template", "_tools", "_watch", "initial_events", "prompt_chunks",
+        "prompt_raws",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +74,8 @@ class ResponseParser:
                 f"prefix: expected the prompt as a string, found {type(prefix).__name__}; chat templates write part of "
                 "the answer (an opening <think>), which the parser must see. prefix='' says that there is none"
             )
+        check_choice("on_malformed", on_malformed, ("content", "drop"))
+        check_choice("on_unfinished", on_unfinished, ("content", "drop"))
         self._template = template if isinstance(template, CompiledTemplate) else compile_spec(template)
         self._tools: Tools = read_tools(tools)
         self._on_malformed = on_malformed
@@ -96,11 +102,20 @@ class ResponseParser:
         self._held = ""
         self._name = ""
         self._dirty = False
+        # what of the text to be decided is still the prompt's
+        self._prompt_held = 0  # characters that were held when the prefix ended
+        self._prompt_region = 0  # characters of the region in which it ended
+        self.prompt_chunks = 0
+        self.prompt_raws: list[int] = []
         self._leave()
         start = self._template.after_anchor(prefix)
         if start:
             self._scanner.load(start)
             self._pump(self.initial_events, end=False)
+            self._prompt_held = self._scanner.undecided
+            if self._explicit:
+                self._prompt_region = len(self._opener) + sum(map(len, self._parts)) + self._prompt_held
+            self.prompt_raws.clear()
 
     @property
     def dropped(self) -> list[Dropped]:
@@ -279,6 +294,16 @@ class ResponseParser:
 
     def _take(self, events: list[Event], text: str) -> None:
         """Decided text."""
+        if self._prompt_held:
+            of_prompt = text[: self._prompt_held]
+            left, self._prompt_held = self._prompt_held - len(of_prompt), 0
+            before = len(events)
+            self._take(events, of_prompt)
+            self.prompt_chunks += sum(event["type"] == "region_chunk" for event in events[before:])
+            self._prompt_held = left
+            text = text[len(of_prompt) :]
+            if not text:
+                return
         field = self._field
         if field is None:
             self._stray.text(events, text)
@@ -298,6 +323,7 @@ class ResponseParser:
         events.append({"type": "region_chunk", "field": field.name, "text": text, "dirty": self._dirty})
 
     def _found(self, events: list[Event], found: Found) -> None:
+        self._prompt_held = 0
         kind = found.delimiter.kind
         if self._explicit and self._lexer is not None:
             keep = self._lexer.found(found, self._parts)
@@ -332,6 +358,7 @@ class ResponseParser:
 
     def _leave(self) -> None:
         """Be between regions: in the implicit field's, or in nobody's."""
+        self._prompt_region = 0
         field = self._template.implicit
         self._field, self._explicit, self._opened = field, False, False
         self._captures = {}
@@ -378,7 +405,8 @@ class ResponseParser:
                 if not all(isinstance(item, Mapping) for item in items):
                     raise ValueError("expected a list of objects, found something else in it")
                 value = [apply_transform(field.transform, {**self._captures, **item}) for item in items]
-        value = finish_value(value, self._tools, calls=calls)
+        if not (field.flat and calls):  # calls as bare text are the template's own affair
+            value = finish_value(value, self._tools, calls=calls)
         if field.join is not None and not isinstance(value, str):
             raise ValueError(f"'join' needs text, found {type(value).__name__}")
         return value
@@ -386,6 +414,7 @@ class ResponseParser:
     def _malformed(
         self, events: list[Event], field: Field, raw: str, error: str, reason: Literal["malformed", "unfinished"]
     ) -> None:
+        self.prompt_raws.append(self._prompt_region or self._prompt_held)
         policy = self._on_malformed if reason == "malformed" else self._on_unfinished
         self._draft.drop(field.name, raw, error, reason, as_content=policy == "content")
         events.append({"type": "region_malformed", "field": field.name, "raw": raw, "error": error, "reason": reason})
@@ -420,7 +449,7 @@ class ResponseParser:
         self._scanner.reset()
         if field.content.flat:
             if tail:
-                self._chunk(events, tail)
+                self._take(events, tail)
             self._close(events, "")
             return
         if tail and isinstance(lexer, TagLexer):
@@ -459,6 +488,12 @@ class ResponseParser:
             return False
         assert field.close is not None
         return bool(tail.strip()) or _NEEDS_BRACKET.match(_LOOKBEHIND.sub("", field.close.pattern.pattern)) is None
+
+
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Raises ValueError if an argument is none of the values that it can have."""
+    if value not in allowed:
+        raise ValueError(f"{name}: expected {' or '.join(map(repr, allowed))}, found {value!r}")
 
 
 def _reason(error: Exception) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import regex
 
-__all__ = ["CharSet", "Choice", "Group", "Node", "Repeat", "Series", "Unsupported", "read"]
+__all__ = ["CharSet", "Choice", "Group", "Node", "Repeat", "Series", "Unsupported", "is_lazy", "read"]
 
 
 class Unsupported(ValueError):
@@ -208,3 +208,18 @@ def read(source: str, *, skeleton: bool = False) -> Node:
     if reader.at != len(source):
         raise Unsupported("unbalanced parentheses")
     return tree
+
+
+def is_lazy(node: Node) -> bool:
+    """Whether a repeat in a tree takes as little text as it can."""
+    match node:
+        case Repeat():
+            return node.lazy or is_lazy(node.item)
+        case Group():
+            return is_lazy(node.item)
+        case Series():
+            return any(map(is_lazy, node.items))
+        case Choice():
+            return any(map(is_lazy, node.branches))
+        case CharSet():
+            return False

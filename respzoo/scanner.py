@@ -16,8 +16,6 @@ module's partial matching, over what is undecided only.
 
 from __future__ import annotations
 
-import re
-
 import regex
 
 from respzoo.automaton import State
@@ -27,7 +25,6 @@ __all__ = ["Scanner"]
 
 _BEHIND = 4_096  # characters of decided text that a pattern may look behind at
 _SHARE = 16
-_LAZY = re.compile(r"[*+?}]\?")
 
 
 class _Candidate:
@@ -80,6 +77,11 @@ class Scanner:
     def idle(self) -> bool:
         """Whether nothing is held and nothing is left to walk."""
         return not self._held and not self._late and self.at >= len(self.text)
+
+    @property
+    def undecided(self) -> int:
+        """How many characters are held or left to walk."""
+        return self._length + sum(map(len, self._late)) + len(self.text) - self.at
 
     def waiting(self, watch: WatchList) -> Delimiter | None:
         """The delimiter that the held text is already, if it only waits for what may lengthen it."""
@@ -347,10 +349,9 @@ def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str) -> bool:
     longer = delimiter.pattern.match(text + "\0", match.start())
     if longer is None or longer.span() != match.span() or longer.groupdict() != match.groupdict():
         return True
-    if _LAZY.search(delimiter.pattern.pattern):
+    if delimiter.lazy:
         return False  # what a lazy part could still take, it would not
-    whole = delimiter.pattern.fullmatch(text, match.start(), partial=True)
-    return whole is not None and whole.partial
+    return delimiter.probe.match(text, match.start(), partial=True) is not None
 
 
 def _partial_tail(watch: WatchList, text: str, at: int) -> tuple[int, tuple[Delimiter, ...]]:

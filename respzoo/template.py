@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 from respzoo.errors import ParseError
 from respzoo.message import MessageStream
-from respzoo.parser import ResponseParser
+from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool
 from respzoo.spec import CompiledTemplate, compile_spec
 
@@ -83,8 +83,9 @@ class ResponseTemplate(CompiledTemplate):
 
         Raises:
             ParseError: on_malformed is `raise`, and a region is malformed or was cut off.
-            ValueError: as many prefixes as texts are needed, or one.
+            ValueError: as many prefixes as texts are needed, or one; or on_malformed is none of those named.
         """
+        check_choice("on_malformed", on_malformed, ("raise", "content", "drop"))
         if isinstance(text, str) and isinstance(prefix, str):
             return _parse(self, text, prefix=prefix, tools=tools, on_malformed=on_malformed)
         texts = [text] if isinstance(text, str) else text
