@@ -295,7 +295,7 @@ class Scanner:
         """The first whole match that nothing can change any more, and from where on the text must be held for one that
         may still come or change."""
         known = self._searched.get((id(delimiter), end))
-        if known is not None and (known[0] is None or known[0].start() >= at):
+        if known is not None and (known[1] if known[0] is None else known[0].start()) >= at:
             return known
         size = len(self.text)
         match = _first_match(delimiter, self.text, at, end=end)
