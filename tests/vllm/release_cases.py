@@ -6,6 +6,7 @@ Nothing is served: the adapter is driven as the API server and the engine core d
 from __future__ import annotations
 
 import functools
+import logging
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -486,6 +487,25 @@ def test_registering_again_changes_nothing() -> None:
     before = vllm.parser.ParserManager.get_parser
     plugin.register()
     assert vllm.parser.ParserManager.get_parser == before
+
+
+def test_a_release_that_it_does_not_fit_starts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from respzoo_vllm import engine
+
+    said: list[str] = []
+    monkeypatch.setattr(engine, "install", lambda: 1 / 0)
+    monkeypatch.setattr(logging.getLogger("vllm.respzoo"), "exception", said.append)
+    plugin.register()
+    assert said == ["respzoo could not be plugged into this release of vLLM"]
+
+
+def test_names_that_moved() -> None:
+    from respzoo_vllm import engine
+
+    for name in engine.PLACES:
+        assert getattr(engine, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        engine.nothing  # noqa: B018
 
 
 # ----------------------------------------------------------------------------------------------------------- gpt-oss

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import qwen_tokens
+
 from respzoo_vllm import plugin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +37,11 @@ TOOLS = [
         },
     }
 ]
-LINE = "Column %d of the report holds what was measured at noon, 3.14 < x, and says \"naïve\" twice. "
-XML_CALL = "<tool_call>\n<function=write_file>\n<parameter=path>\nreport.md\n</parameter>\n<parameter=text>\n%s\n</parameter>\n</function>\n</tool_call>"  # noqa: E501  (one line of markup)
+LINE = 'Column %d of the report holds what was measured at noon, 3.14 < x, and says "naïve" twice. '
+XML_CALL = (
+    "<tool_call>\n<function=write_file>\n<parameter=path>\nreport.md\n</parameter>\n"
+    "<parameter=text>\n%s\n</parameter>\n</function>\n</tool_call>"
+)
 
 
 def reply(size: int, *, xml: bool) -> tuple[list[int], list[str]]:
