@@ -105,7 +105,13 @@ def test_errors() -> None:
         assert issubclass(kind, respzoo.RespzooError)
         assert issubclass(kind, builtin)
         assert kind.__module__ == "respzoo.errors"
-    assert set(respzoo.errors.__all__) == {"ParseError", "Problem", "RespzooError", "TemplateError", "UnknownModelError"}
+    assert set(respzoo.errors.__all__) == {
+        "ParseError",
+        "Problem",
+        "RespzooError",
+        "TemplateError",
+        "UnknownModelError",
+    }
 
 
 def test_events() -> None:

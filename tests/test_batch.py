@@ -54,7 +54,11 @@ def parse(text: Any, *, prefix: Any = "", **more: Any) -> Any:
 
 def test_one_text() -> None:
     assert parse("Hi.") == answer("Hi.")
-    assert parse("a</think>b", prefix=f"{START}<think>") == {"role": "assistant", "reasoning_content": "a", "content": "b"}
+    assert parse("a</think>b", prefix=f"{START}<think>") == {
+        "role": "assistant",
+        "reasoning_content": "a",
+        "content": "b",
+    }
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
@@ -77,14 +81,21 @@ def test_prefixes_one_or_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "prefixes"), [(["a", "b"], ["x", "y", "z"]), (["a", "b", "c"], ["x", "y"]), ("a", ["x", "y"]), ([], ["x", "y"])]
+    ("texts", "prefixes"),
+    [(["a", "b"], ["x", "y", "z"]), (["a", "b", "c"], ["x", "y"]), ("a", ["x", "y"]), ([], ["x", "y"])],
 )
 def test_prefixes_that_do_not_go_with_the_texts(texts: Any, prefixes: Any) -> None:
     with pytest.raises(ValueError, match="prefixes; give one for all, or one each"):
         parse(texts, prefix=prefixes)
 
 
-ONE: list[Any] = [ids("Hi."), tuple(ids("Hi.")), np.array(ids("Hi.")), np.array(ids("Hi."), dtype=np.int32), Tensor(ids("Hi."))]
+ONE: list[Any] = [
+    ids("Hi."),
+    tuple(ids("Hi.")),
+    np.array(ids("Hi.")),
+    np.array(ids("Hi."), dtype=np.int32),
+    Tensor(ids("Hi.")),
+]
 TWO: list[Any] = [
     [ids("a"), ids("bc")],
     (tuple(ids("a")), ids("bc")),
@@ -225,13 +236,17 @@ def test_token_ids_need_a_tokenizer(given: Any) -> None:
         parse("x", prefix=given)
 
 
-@pytest.mark.parametrize("given", [None, 5, 1.5, object(), {"a": 1}, {1, 2}, iter("ab")], ids=lambda given: type(given).__name__)
+@pytest.mark.parametrize(
+    "given", [None, 5, 1.5, object(), {"a": 1}, {1, 2}, iter("ab")], ids=lambda given: type(given).__name__
+)
 def test_neither_text_nor_ids(given: Any) -> None:
     with pytest.raises(TypeError, match=r"text: expected text or token ids, found \w+"):
         parse(given, tokenizer=Tokenizer())
 
 
-@pytest.mark.parametrize("given", [b"bytes", ["a", 5], [5, "a"], ["a", ["b"]], [["a"], ["b"]], [[5], "a"], [None], [1.5]], ids=repr)
+@pytest.mark.parametrize(
+    "given", [b"bytes", ["a", 5], [5, "a"], ["a", ["b"]], [["a"], ["b"]], [[5], "a"], [None], [1.5]], ids=repr
+)
 def test_mixtures(given: Any) -> None:
     """Never a message from half of what was given."""
     with pytest.raises(TypeError, match="text"):

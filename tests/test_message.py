@@ -64,7 +64,9 @@ def add_up(deltas: Sequence[Any]) -> dict[str, Any]:
     return total
 
 
-def stream(spec: Any, pieces: Sequence[str], *, prefix: str = "", **options: Any) -> tuple[dict[str, Any], list[Any], Any]:
+def stream(
+    spec: Any, pieces: Sequence[str], *, prefix: str = "", **options: Any
+) -> tuple[dict[str, Any], list[Any], Any]:
     made = respzoo.MessageStream(spec, prefix=prefix, **options)
     deltas = [delta for piece in pieces for delta in made.feed(piece)]
     message, last = made.finish()
@@ -76,7 +78,9 @@ def every_cutting(spec: Any, text: str, expected: dict[str, Any], *, prefix: str
         for how, pieces in cuttings(text):
             message, deltas, made = stream(spec, pieces, prefix=prefix, arguments=arguments, **options)
             assert message == expected, how
-            visible = {key: value for key, value in expected.items() if key in ("reasoning_content", "content", "tool_calls")}
+            visible = {
+                key: value for key, value in expected.items() if key in ("reasoning_content", "content", "tool_calls")
+            }
             assert add_up(deltas) == visible, how
             assert made.dropped is made.parser.dropped
             with pytest.raises(RuntimeError):
@@ -157,7 +161,8 @@ def test_d8_deltas_hold_white_space_until_it_counts() -> None:
 
 def test_without_strip_white_space_is_sent() -> None:
     spec = template(
-        reasoning_content={"open": "<t>", "close": "</t>", "content_args": {"strip": False}}, content={"content_args": {"strip": False}}
+        reasoning_content={"open": "<t>", "close": "</t>", "content_args": {"strip": False}},
+        content={"content_args": {"strip": False}},
     )
     every_cutting(
         spec, "<t>\n a \n</t>\n b ", {"role": "assistant", "reasoning_content": "\n a \n", "content": "\n b "}
@@ -172,7 +177,9 @@ def test_d9_one_field_of_reasoning(name: str) -> None:
 
 
 def test_fields_that_are_no_message_are_no_deltas() -> None:
-    spec = template(plan={"open": "<p>", "close": "</p>", "content": "json"}, note={"open": "<n>", "close": "</n>"}, content={})
+    spec = template(
+        plan={"open": "<p>", "close": "</p>", "content": "json"}, note={"open": "<n>", "close": "</n>"}, content={}
+    )
     every_cutting(
         spec, '<p>{"a": 1}</p>x<n>y</n>', {"role": "assistant", "plan": {"a": 1}, "note": "y", "content": "x"}
     )
@@ -195,10 +202,14 @@ def test_explicit_content_and_stray_text() -> None:
 def test_repeats_and_join() -> None:
     opened = {"open": "<c>", "close": "</c>"}
     every_cutting(
-        template(content={**opened, "repeats": True, "join": " | "}), "<c> a </c><c>b</c>", {"role": "assistant", "content": "a | b"}
+        template(content={**opened, "repeats": True, "join": " | "}),
+        "<c> a </c><c>b</c>",
+        {"role": "assistant", "content": "a | b"},
     )
     every_cutting(
-        template(content={**opened, "repeats": True, "join": ""}), "<c> a </c><c> b</c>", {"role": "assistant", "content": "ab"}
+        template(content={**opened, "repeats": True, "join": ""}),
+        "<c> a </c><c> b</c>",
+        {"role": "assistant", "content": "ab"},
     )
     every_cutting(template(content=opened), "<c> a </c><c> b</c>", {"role": "assistant", "content": "a  b"})
 
@@ -301,7 +312,11 @@ def test_white_space_that_the_prefix_wrote_and_the_parser_holds(strip: bool) -> 
         content={"content_args": {"strip": strip}},
     )
     del spec["fields"]["tool_calls"]["open"]
-    for text, expected in (("Hi.", {"content": "Hi."}), (G2, {"tool_calls": [call("g")]}), (f"\n{G2}", {"tool_calls": [call("g")]})):
+    for text, expected in (
+        ("Hi.", {"content": "Hi."}),
+        (G2, {"tool_calls": [call("g")]}),
+        (f"\n{G2}", {"tool_calls": [call("g")]}),
+    ):
         for _, pieces in cuttings(text):
             message, deltas, _ = stream(spec, pieces, prefix="<s><t>\n\n</t>\n\n")
             assert message == {"role": "assistant", **expected}
@@ -359,7 +374,9 @@ def test_every_delta_can_be_sent_as_utf8_json() -> None:
 
 
 def test_a_stream_made_of_a_template() -> None:
-    made = respzoo.ResponseTemplate(SMOL).stream(prefix="", arguments="complete", on_malformed="drop", on_unfinished="content")
+    made = respzoo.ResponseTemplate(SMOL).stream(
+        prefix="", arguments="complete", on_malformed="drop", on_unfinished="content"
+    )
     assert isinstance(made, respzoo.MessageStream)
     assert made.feed(BAD) == []
     assert made.parser.region == "content"

@@ -49,7 +49,13 @@ DELIMS = template(
     content={},
 )  # fmt: skip
 PYTHON = template(
-    tool_calls={"open": "<c>", "close": "</c>", "content": "python-call-list", "transform": EACH, "transform_each": True},
+    tool_calls={
+        "open": "<c>",
+        "close": "</c>",
+        "content": "python-call-list",
+        "transform": EACH,
+        "transform_each": True,
+    },
     content={},
 )
 TAILED = template(
@@ -447,7 +453,10 @@ def test_ways_are_the_references(way: Any) -> None:
 
 @pytest.mark.parametrize("how", CUTS)
 def test_named_groups_of_the_implicit_fields_closer(how: str) -> None:
-    spec = {"start_anchor": "<s>", "fields": {"x": {"close_pattern": "<(?P<why>stop|len)>", "transform": ["{content}", "{why}"]}}}
+    spec = {
+        "start_anchor": "<s>",
+        "fields": {"x": {"close_pattern": "<(?P<why>stop|len)>", "transform": ["{content}", "{why}"]}},
+    }
     assert read(spec, pieces_of("a<stop>", how)).message == {"x": ["a", "stop"]}
 
 
@@ -545,7 +554,21 @@ def test_a_plain_dict_that_is_no_template() -> None:
 def test_region() -> None:
     parser = respzoo.ResponseParser(SMOL, prefix="")
     seen = [parser.region]
-    for piece in ("<thi", "nk>", "a", "</th", "ink>", "b", "<tool_call", ">", '{"name": "</tool_call>', '", "arguments": {}}', "</tool_call>", "x", "<|im_end|>"):
+    for piece in (
+        "<thi",
+        "nk>",
+        "a",
+        "</th",
+        "ink>",
+        "b",
+        "<tool_call",
+        ">",
+        '{"name": "</tool_call>',
+        '", "arguments": {}}',
+        "</tool_call>",
+        "x",
+        "<|im_end|>",
+    ):
         parser.feed(piece)
         seen.append(parser.region)
     assert seen == [
@@ -644,8 +667,32 @@ def test_p3_p5_p7_texts_of_markers(file: Path) -> None:
     spec = json.loads(file.read_text("utf-8"))
     made = respzoo.ResponseTemplate(spec)
     chance = random.Random(file.stem)
-    markers = [marker for field in made.fields.values() for side in (field.open, field.close) if side for marker in side.markers()]
-    pieces = [*markers, *markers, "x", "\n", " ", '{"name": "f", "arguments": {}}', '"', "{", "}", "[", "]", "f", "<", "a: 1", "[f(a=1)]", "'", "\\"]
+    markers = [
+        marker
+        for field in made.fields.values()
+        for side in (field.open, field.close)
+        if side
+        for marker in side.markers()
+    ]
+    pieces = [
+        *markers,
+        *markers,
+        "x",
+        "\n",
+        " ",
+        '{"name": "f", "arguments": {}}',
+        '"',
+        "{",
+        "}",
+        "[",
+        "]",
+        "f",
+        "<",
+        "a: 1",
+        "[f(a=1)]",
+        "'",
+        "\\",
+    ]
     for number in range(12):
         text = "".join(chance.choice(pieces) for _ in range(chance.randint(1, 10)))
         if chance.random() < 0.3:
@@ -661,7 +708,12 @@ def test_p3_p5_p7_texts_of_markers(file: Path) -> None:
 
 SPACE_LED = template(
     reasoning_content={"open_pattern": r"\s*<t>\s*", "close_pattern": r"\s*</t>\s*"},
-    tool_calls={"open_pattern": r"\s*<c>\s*<f=(?P<name>\w+)>", "close_pattern": r"\s*</c>", "content": "json", "transform": NAMED},
+    tool_calls={
+        "open_pattern": r"\s*<c>\s*<f=(?P<name>\w+)>",
+        "close_pattern": r"\s*</c>",
+        "content": "json",
+        "transform": NAMED,
+    },
     content={},
 )
 LONG: list[tuple[str, Any, str, str, str]] = [
@@ -689,7 +741,9 @@ LONG: list[tuple[str, Any, str, str, str]] = [
 
 @pytest.mark.parametrize("size", [1, 7])
 @pytest.mark.parametrize(("spec", "head", "unit", "tail"), [row[1:] for row in LONG], ids=[row[0] for row in LONG])
-def test_p6_four_times_the_text_is_not_sixteen_times_the_work(spec: Any, head: str, unit: str, tail: str, size: int) -> None:
+def test_p6_four_times_the_text_is_not_sixteen_times_the_work(
+    spec: Any, head: str, unit: str, tail: str, size: int
+) -> None:
     made = respzoo.ResponseTemplate(spec)
 
     def seconds(length: int) -> float:
