@@ -37,7 +37,7 @@ suite: $(BIN)/.dev  ## canitoolcall's fixtures through the parser: strict, soft,
 	$(BIN)/python tools/suite.py $(ARGS)
 
 bench-vllm: .venv-vllm  ## cost of a streamed token in vLLM beside its stock parsers; writes the README's table
-	$(VLLM) tools/bench/vllm_delta.py $(ARGS)
+	$(VLLM) tools/bench/vllm_delta.py --write README.md $(ARGS)
 
 catalogue: $(BIN)/.demo  ## rewrite the README's table of families
 	$(BIN)/python tools/catalogue.py
