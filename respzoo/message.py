@@ -53,7 +53,7 @@ class _Text:
         self.strips = field is not None and field.strip
         self.sent: list[str] = []
         self.begun = not self.strips  # whether leading white space counts by now
-        self.space = ""  # trailing white space, held
+        self.space: list[str] = []  # trailing white space, held
         self.pieces = 0
 
     def open(self) -> str:
@@ -62,7 +62,7 @@ class _Text:
         self.pieces += 1
         if field is None or not field.repeats:
             return ""
-        self.begun, self.space = not self.strips, ""
+        self.begun, self.space = not self.strips, []
         return (field.join or "") if self.pieces > 1 else ""
 
     def text(self, text: str) -> str:
@@ -73,14 +73,14 @@ class _Text:
             if not text:
                 return ""
             self.begun = True
-        if self.space:
-            text = self.space + text
-            self.space = ""
-        if text[-1].isspace():
-            shown = text.rstrip()
-            self.space = text[len(shown) :]
-            return shown
-        return text
+        shown = text.rstrip() if text[-1].isspace() else text
+        space = text[len(shown) :]
+        if shown and self.space:
+            shown = "".join(self.space) + shown
+            self.space = []
+        if space:
+            self.space.append(space)
+        return shown
 
 
 class MessageStream:
@@ -126,7 +126,7 @@ class MessageStream:
         self._calls.clear()
         for text in self._texts.values():
             text.sent.clear()
-            text.space = ""
+            text.space.clear()
 
     @property
     def dropped(self) -> list[Dropped]:
@@ -184,7 +184,7 @@ class MessageStream:
                 if text is not None and text.flat:
                     shown = text.text(event.get("text", ""))
                     if self.parser.prompt_chunks:
-                        text.space = ""  # the prompt's
+                        text.space.clear()  # the prompt's
                     else:
                         self._send(deltas, text, shown)
                 if self.parser.prompt_chunks:

@@ -21,7 +21,7 @@ class Stray:
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         self._parts: list[str] = []
-        self._space = ""  # white space and closers that count only if text follows
+        self._space: list[str] = []  # white space and closers that count only if text follows
         self._is_markup = False
 
     def text(self, events: list[Event], text: str) -> None:
@@ -33,19 +33,22 @@ class Stray:
             if not text:
                 return
             events.append({"type": "region_open", "field": CONTENT})
-        text = self._space + text
         shown = text.rstrip()
-        self._space = text[len(shown) :]
+        space = text[len(shown) :]
         if shown:
+            shown = "".join(self._space) + shown
+            self._space = []
             self._parts.append(shown)
             events.append({"type": "region_chunk", "field": CONTENT, "text": shown, "dirty": False})
+        if space:
+            self._space.append(space)
 
     def marker(self, events: list[Event], kind: str, text: str) -> None:
         """A marker that opens nothing here; `kind` as in the watch list (`marker` or `closer`)."""
         if self._is_markup:
             self._parts.append(text)
         elif self._parts and kind == "closer":
-            self._space += text  # of an answer that lacks its opener, unless more text follows
+            self._space.append(text)  # of an answer that lacks its opener, unless more text follows
         elif self._parts:
             self.text(events, text)
         elif kind == "marker":
@@ -56,7 +59,7 @@ class Stray:
         """A region or a turn begins, or the output ends."""
         text = "".join(self._parts)
         is_markup = self._is_markup
-        self._parts, self._space, self._is_markup = [], "", False
+        self._parts, self._space, self._is_markup = [], [], False
         if is_markup:
             error = "markup between regions that opens no field of the template"
             self._draft.drop("", text, error, "malformed", as_content=False)
