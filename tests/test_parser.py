@@ -168,6 +168,8 @@ CASES = [
     Case("D1-before-and-after", SMOL, f"before{F1}after", message("beforeafter", call("f", n=1)), as_reference=False),
     Case("D1-a-lone-newline", SMOL, f"answer\n{F1}\n{F1}", message("answer", call("f", n=1), call("f", n=1)), as_reference=False),
     Case("D1-stripped-once", SMOL, f" a \n{F1}\n b ", message("a \n\n b", call("f", n=1)), as_reference=False),
+    Case("D1-a-second-list-of-calls", COHERE, '<|START_ACTION|>[{"tool_name": "f", "parameters": {}}]<|END_ACTION|>\n'
+         '<|START_ACTION|>[{"tool_name": "g", "parameters": {}}]<|END_ACTION|>', message(None, call("f"), call("g")), as_reference=False),
     Case("D1-behind-the-closer", SMOL, "a<|im_end|>b<|im_end|>", message("ab"), as_reference=False),
     Case("D1-not-stripped", template(tool_calls=SMOL["fields"]["tool_calls"], content={"content_args": {"strip": False}}),
          f" a \n{F1}\n b ", message(" a \n\n b ", call("f", n=1)), as_reference=False),
@@ -761,3 +763,20 @@ def test_p6_four_times_the_text_is_not_sixteen_times_the_work(
 
     seconds(500)
     assert seconds(16_000) < 9 * seconds(4_000) + 0.01
+
+
+@pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)
+def test_p6_whatever_the_template(file: Path) -> None:
+    made = respzoo.ResponseTemplate(json.loads(file.read_text("utf-8")))
+
+    def seconds(unit: str, length: int) -> float:
+        text = unit * (length // len(unit))
+        parser = made.parser(prefix="")
+        began = time.process_time()
+        for at in range(0, len(text), 5):
+            parser.feed(text[at : at + 5])
+        parser.finalize()
+        return time.process_time() - began
+
+    for unit in ("word and ", "<", "\n", '{"a": [1]}\n'):
+        assert seconds(unit, 6_000) < 9 * seconds(unit, 1_500) + 0.1, unit
