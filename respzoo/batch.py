@@ -64,22 +64,31 @@ def _texts(value: Any, tokenizer: Any, what: str, *, empty_is_batch: bool) -> tu
         return [value], False
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if not isinstance(value, Sequence):
+    if not isinstance(value, list | tuple):
         raise TypeError(f"{what}: expected text or token ids, found {type(value).__name__}")
     items = cast("Sequence[Any]", value)
     if not items:
         return ([], True) if empty_is_batch else ([""], False)
-    if all(isinstance(item, str) for item in items):
-        return list(items), True
+    rows = [item.tolist() if hasattr(item, "tolist") else item for item in items]
+    if all(isinstance(row, str) for row in rows):
+        return rows, True
+    if _are_ids(rows):
+        return [_decode(tokenizer, rows, what)], False
+    if all(isinstance(row, list | tuple) and _are_ids(cast("Sequence[Any]", row)) for row in rows):
+        return [_decode(tokenizer, row, what) for row in rows], True
+    kinds = ", ".join(sorted({type(row).__name__ for row in rows}))
+    raise TypeError(
+        f"{what}: expected texts or token ids (whole numbers), one sequence or a list of them, found {kinds}"
+    )
+
+
+def _are_ids(row: Sequence[Any]) -> bool:
+    return all(isinstance(item, int) and not isinstance(item, bool) for item in row)
+
+
+def _decode(tokenizer: Any, ids: Sequence[int], what: str) -> str:
     if tokenizer is None:
         raise TypeError(f"{what}: token ids need tokenizer=, to be decoded with")
-    rows = [item.tolist() if hasattr(item, "tolist") else item for item in items]
-    if isinstance(rows[0], Sequence):
-        return [_decode(tokenizer, row) for row in rows], True
-    return [_decode(tokenizer, rows)], False
-
-
-def _decode(tokenizer: Any, ids: Any) -> str:
     text = tokenizer.decode(ids)
     if not isinstance(text, str):
         raise TypeError(f"tokenizer.decode returned {type(text).__name__}, expected the text of one sequence")

@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from respzoo.automaton import Automaton, beginnings
-from respzoo.patterns import CharSet, Node, Unsupported, is_lazy, read
+from respzoo.patterns import CharSet, Node, Repeat, Series, Unsupported, is_lazy, is_space, read
 
 __all__ = ["WEAK", "Delimiter", "Found", "Partial", "WatchList"]
 
@@ -59,6 +59,16 @@ class Delimiter:
             return Outline([Automaton([read(self.pattern.pattern, skeleton=True)])])
         except Unsupported:
             return None
+
+    @cached_property
+    def sweeps(self) -> bool:
+        """Whether it begins with `\\s*`: where it fails at a white space's start, it fails at all of that."""
+        try:
+            tree = read(self.pattern.pattern, skeleton=True)
+        except Unsupported:
+            return False
+        first = tree.items[0] if isinstance(tree, Series) and tree.items else None
+        return isinstance(first, Repeat) and first == Repeat(first.item, 0, None, False) and is_space(first.item)
 
     @cached_property
     def lazy(self) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import regex
 
-__all__ = ["CharSet", "Choice", "Group", "Node", "Repeat", "Series", "Unsupported", "is_lazy", "read"]
+__all__ = ["CharSet", "Choice", "Group", "Node", "Repeat", "Series", "Unsupported", "is_lazy", "is_space", "read"]
 
 
 class Unsupported(ValueError):
@@ -223,3 +223,8 @@ def is_lazy(node: Node) -> bool:
             return any(map(is_lazy, node.branches))
         case CharSet():
             return False
+
+
+def is_space(node: Node) -> bool:
+    """Whether a tree is one character of any white space."""
+    return node == CharSet("\\s", spaces_only=True)

@@ -15,7 +15,6 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
 from functools import cached_property, lru_cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -238,9 +237,7 @@ class Plugins:
             except (OSError, ValueError) as error:
                 raise TemplateError([Problem("$", f"cannot be read: {error}")], name=family.name) from error
             known = self._compiled[family.name] = (family, ResponseTemplate(spec, name=family.name))
-        answer = copy(known[1])
-        answer.source = source
-        return answer
+        return known[1].found_at(source)
 
     def fitting(self, names: Iterable[str]) -> Iterator[tuple[Family, str]]:
         """The families that have an id pattern for one of these bare names, and the pattern."""

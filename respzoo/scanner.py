@@ -334,6 +334,8 @@ def _first_match(delimiter: Delimiter, text: str, at: int, *, end: bool) -> rege
         if begin is None:
             return None
         looked = core + 1
+        if delimiter.sweeps and text[core].isspace():
+            looked = len(text) - len(text[core:].lstrip())
 
 
 def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str) -> bool:

@@ -38,6 +38,15 @@ class ResponseTemplate(CompiledTemplate):
         compiled = compile_spec(spec, name=name)
         self.__dict__.update(vars(compiled), name=name, source=source or "given by the caller")
 
+    def found_at(self, source: str) -> ResponseTemplate:
+        """The same template with another `source`; nothing is compiled again."""
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self), source=source)
+        return other
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a response template never changes; make another one to have another {name}")
+
     def __repr__(self) -> str:
         return f"<ResponseTemplate {self.name or 'unnamed'}: {', '.join(self.fields)}>"
 
