@@ -25,7 +25,7 @@ import pluggy
 from respzoo import hookspecs
 from respzoo.errors import Problem, RespzooError, TemplateError, UnknownModelError
 from respzoo.hookspecs import PROJECT, Family, Marks, hookimpl
-from respzoo.template import ResponseTemplate
+from respzoo.template import ResponseTemplate, with_source
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -237,7 +237,7 @@ class Plugins:
             except (OSError, ValueError) as error:
                 raise TemplateError([Problem("$", f"cannot be read: {error}")], name=family.name) from error
             known = self._compiled[family.name] = (family, ResponseTemplate(spec, name=family.name))
-        return known[1].found_at(source)
+        return with_source(known[1], source)
 
     def fitting(self, names: Iterable[str]) -> Iterator[tuple[Family, str]]:
         """The families that have an id pattern for one of these bare names, and the pattern."""

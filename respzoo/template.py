@@ -12,7 +12,7 @@ from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool
 from respzoo.spec import CompiledTemplate, compile_spec
 
-__all__ = ["OnMalformed", "ResponseTemplate"]
+__all__ = ["OnMalformed", "ResponseTemplate", "with_source"]
 
 OnMalformed = Literal["raise", "content", "drop"]
 """What becomes of a closed region that does not parse: an error, content (its raw text), or nothing but a record."""
@@ -37,12 +37,6 @@ class ResponseTemplate(CompiledTemplate):
         spec = copy.deepcopy(dict(spec)) if isinstance(spec, Mapping) else spec  # pyright: ignore[reportUnnecessaryIsInstance]
         compiled = compile_spec(spec, name=name)
         self.__dict__.update(vars(compiled), name=name, source=source or "given by the caller")
-
-    def found_at(self, source: str) -> ResponseTemplate:
-        """The same template with another `source`; nothing is compiled again."""
-        other = object.__new__(type(self))
-        other.__dict__.update(vars(self), source=source)
-        return other
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a response template never changes; make another one to have another {name}")
@@ -129,6 +123,13 @@ class ResponseTemplate(CompiledTemplate):
             on_malformed=on_malformed,
             on_unfinished=on_unfinished,
         )
+
+
+def with_source(template: ResponseTemplate, source: str) -> ResponseTemplate:
+    """The same template, found at another `source`; nothing is compiled again."""
+    other = object.__new__(type(template))
+    other.__dict__.update(vars(template), source=source)
+    return other
 
 
 def _parse(
