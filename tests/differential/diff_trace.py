@@ -295,6 +295,9 @@ class Trace:
         for match in every_match(spec.close_re, self.full, begin):
             if match.start() != match.end() and not self.full[match.end() :].strip():
                 body = self.full[begin : match.start()]
+                if "</" not in plain_source(spec.close_re.pattern).split("</", 1)[-1]:
+                    # a closer of one tag: closing tags of the region's own markup may stand before it
+                    body = regex.sub(r"(?:\s*</[^<>\s]+>)+\s*\Z", "", body)
                 closing = closing_tag(spec.content_args["tag_pattern"])
                 tags = xml_parts(spec.content_args["tag_pattern"], body + closing)
                 if closing and tags and tags[-1][1] == len(body) + len(closing):
