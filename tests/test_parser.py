@@ -289,6 +289,9 @@ CASES = [
     Case("P5-a-malformed-call-where-no-field-is-content", template(tool_calls=SMOL["fields"]["tool_calls"]), BAD, message(BAD),
          [("tool_calls", BAD, "malformed")]),
     # P7: whatever a model wrote
+    Case("P7-cut-where-broken-json-may-close-or-quote", DELIMS, "call:f x<", message(), [("tool_calls", "call:f x<", "unfinished")]),
+    Case("P7-a-mark-behind-broken-json", DELIMS, "call:f x<q>y<end>z", message("call:f x<q>y<end>z"),
+         [("tool_calls", "call:f x<q>y<end>", "malformed")]),
     Case("P7-null-characters", SMOL, "a\x00b<tool_call>\x00</tool_call>", message("a\x00b<tool_call>\x00</tool_call>"),
          [("tool_calls", "<tool_call>\x00</tool_call>", "malformed")]),
     Case("P7-half-a-surrogate-pair", SMOL, '<tool_call>{"name": "f", "arguments": {"s": "\\ud83c"}}</tool_call>\ud83c',
@@ -398,6 +401,15 @@ def test_two_parsers_share_a_template(how: str) -> None:
         one.feed(piece)
         two.feed(piece)
     assert one.finalize() == two.finalize()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if len(case.text) < 200], ids=lambda case: case.id)
+def test_p3_every_cut_in_two(case: Case) -> None:
+    """What is held at a cut, and what the region has become by then: no pair of them may matter."""
+    whole = read(case.spec, [case.text], prefix=case.prefix, tools=case.tools, **case.policy)
+    for at in range(1, len(case.text)):
+        pieces = [case.text[:at], case.text[at:]]
+        assert read(case.spec, pieces, prefix=case.prefix, tools=case.tools, **case.policy) == whole, pieces
 
 
 # ------------------------------------------------------------------------------- repeats, join, transforms, captures
