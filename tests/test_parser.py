@@ -403,7 +403,7 @@ def test_two_parsers_share_a_template(how: str) -> None:
     assert one.finalize() == two.finalize()
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if len(case.text) < 200], ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [case for case in CASES if len(case.text) < 110], ids=lambda case: case.id)
 def test_p3_every_cut_in_two(case: Case) -> None:
     """What is held at a cut, and what the region has become by then: no pair of them may matter."""
     whole = read(case.spec, [case.text], prefix=case.prefix, tools=case.tools, **case.policy)
