@@ -82,7 +82,7 @@ def test_methods_and_attributes() -> None:
     of_message = {"prompt_chunks", "prompt_raws"}  # MessageStream's questions, no promise to users
     assert public(respzoo.ResponseParser) == {"feed", "finalize", "region", "dropped", "initial_events", *of_message}
     assert public(respzoo.MessageStream) == {"feed", "finish", "dropped"}
-    assert public(respzoo.ResponseTemplate) == {"found_at", "parse", "parser", "stream"}
+    assert public(respzoo.ResponseTemplate) == {"parse", "parser", "stream"}
     template = respzoo.ResponseTemplate({"start_anchor": "<s>", "fields": {"content": {}}}, name="mine")
     assert (template.name, template.source) == ("mine", "given by the caller")
     assert type(template.spec) is dict
@@ -94,14 +94,6 @@ def test_a_template_never_changes() -> None:
     for name in ("spec", "name", "fields"):
         with pytest.raises(AttributeError):
             setattr(template, name, None)
-
-
-def test_a_template_found_elsewhere_is_another() -> None:
-    template = respzoo.ResponseTemplate({"start_anchor": "<s>", "fields": {"content": {}}}, name="mine", source="here")
-    other = template.found_at("there")
-    assert (other.name, other.source, other.spec) == ("mine", "there", template.spec)
-    assert template.source == "here"
-    assert other.parse("x", prefix="") == template.parse("x", prefix="") == {"content": "x"}
 
 
 def test_errors() -> None:
