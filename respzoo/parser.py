@@ -234,10 +234,14 @@ class ResponseParser:
                         break
                     self._close_at_end(events)
                 continue
-            before, found = scanner.advance(self._watch, end=end)
+            watch = self._watch
+            before, found = scanner.advance(watch, end=end)
             if before:
                 self._take(events, before)
                 stuck = 0
+                if found is None and self._watch is not watch and not scanner.idle:
+                    scanner.walk_again()  # what is held was held for other delimiters
+                    continue
             if isinstance(found, Found):
                 if found.text:
                     stuck = 0

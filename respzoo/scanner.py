@@ -200,6 +200,17 @@ class Scanner:
             watch.delimiters[number].order != WEAK for number in pending
         )
 
+    def walk_again(self) -> None:
+        """Walk what is held from its beginning: the delimiters that matter have changed."""
+        if self._held:
+            self.text, self.at = "".join(self._held) + self.text[self.at :], 0
+            self._held, self._length, self._candidates = [], 0, []
+        if self._late:
+            self.text += "".join(self._late)
+            self._late = []
+        self._patience = 0
+        self._searched.clear()
+
     def reset(self) -> None:
         """Forget what is held and what is left to walk."""
         self.text, self.at = "", 0
