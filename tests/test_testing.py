@@ -123,10 +123,10 @@ def test_update_takes_the_new_value_and_leaves_the_rest(acme: Path) -> None:
 def test_what_raises_is_a_fault(acme: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     template = loaded().compile(read_family(acme), "test")
 
-    def stream(**_: Any) -> Any:
+    def stream(*_: Any, **__: Any) -> Any:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(template, "stream", stream)
+    monkeypatch.setattr(type(template), "stream", stream)  # a template itself never changes
     faults = check(template, Sample(GOOD, "here:1"))
     assert faults[0] == "here:1: acme/good, whole: raised RuntimeError: boom"
 
