@@ -62,7 +62,7 @@ class Draft:
         """A region became no value; `as_content` returns its text as content all the same."""
         self.dropped.append({"field": field, "raw": raw, "error": error, "reason": reason})
         _log.debug("%s %s region of %d characters: %s", reason, field or "unknown", len(raw), error)
-        if as_content:
+        if as_content and raw:  # a field that is missing has no text
             self.add_content(raw)
 
     def add_content(self, raw: str) -> None:

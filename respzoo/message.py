@@ -203,7 +203,7 @@ class MessageStream:
                 raw = event.get("raw", "")
                 if self.parser.prompt_raws:
                     raw = raw[self.parser.prompt_raws.pop(0) :]
-                if self._shows(event):
+                if raw and self._shows(event):
                     self._send_raw(deltas, raw)
         return deltas
 

@@ -382,3 +382,14 @@ def test_a_stream_made_of_a_template() -> None:
     assert made.parser.region == "content"
     made.feed(CUT)
     assert made.finish()[0] == {"role": "assistant", "content": CUT}
+
+
+def test_a_required_field_that_is_missing_has_no_text_to_show() -> None:
+    """Found by made-up templates: its empty text was joined to the content, or broke the end of the stream."""
+    score = {"open": "<n>", "close": "</n>", "content": "int", "optional": False}
+    for content in ({}, {"repeats": True, "join": " "}):
+        template = respzoo.ResponseTemplate({"start_anchor": "<s>", "fields": {"score": score, "content": content}})
+        stream = template.stream(prefix="")
+        assert stream.feed("Yes.") == [{"content": "Yes."}]
+        assert stream.finish() == ({"content": "Yes."}, [])
+        assert stream.dropped[0]["field"] == "score"
