@@ -1,13 +1,14 @@
 """Build the tiny checkpoint: python tools/vllm_cpu/checkpoint.py [FOLDER]   (default: .cache/tiny-checkpoint)
 
-A Qwen3 of two layers, overfitted within two minutes on 2 cores until it answers each prompt of scripts.py to the letter.
-Needs torch and transformers, as tools/vllm_cpu/setup.py installs them. Nothing is done if FOLDER is up to date.
+A Qwen3 of two layers, overfitted in about a minute on 2 idle cores until it answers each prompt of scripts.py to the
+letter. Needs torch and transformers, as tools/vllm_cpu/setup.py installs them. Nothing is done if FOLDER is up to date.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -17,13 +18,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import scripts
 
+# Threads that wait by spinning make training many times slower where anything else runs; read when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".cache" / "tiny-checkpoint"
-STEPS = 400
+MADE = 2  # raise it when a change below makes another checkpoint of the same scripts
+STEPS = 300
+SURE = 0.9  # how likely the right token must be, everywhere
 
 
 def stamp_text() -> str:
-    return hashlib.sha256(Path(__file__).read_bytes() + Path(scripts.__file__).read_bytes()).hexdigest()
+    what = (MADE, scripts.SCRIPTS, scripts.PREFILLED, scripts.FOLLOW_UP, scripts.FOLLOW_UP_ANSWER)
+    text = repr((what, scripts.TOOLS, scripts.CHAT_TEMPLATE))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def up_to_date(folder: Path) -> bool:
@@ -36,7 +44,9 @@ def make_tokenizer() -> Any:
     from transformers import PreTrainedTokenizerFast
 
     corpus = [text for script in scripts.SCRIPTS for text in (script.prompt, script.answer)]
-    corpus += ["".join("\n" + json.dumps(tool) for tool in scripts.TOOLS) + "</tools>"] * 4
+    # What every prompt repeats is worth tokens of its own: the shorter the rows, the faster the training.
+    corpus += ["".join("\n" + json.dumps(tool) for tool in scripts.TOOLS) + "</tools>"] * 8
+    corpus += [line for line in scripts.CHAT_TEMPLATE.splitlines() if "{" not in line or "<args" in line] * 8
     corpus += [text for texts in scripts.PREFILLED for text in texts]
     corpus += [scripts.FOLLOW_UP_ANSWER, "system user assistant # Tools <tools> </tools> <tool_response> sunny"]
     inner = Tokenizer(models.BPE(byte_fallback=False))
@@ -45,7 +55,7 @@ def make_tokenizer() -> Any:
     inner.train_from_iterator(
         corpus,
         trainers.BpeTrainer(
-            vocab_size=520, min_frequency=3, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+            vocab_size=700, min_frequency=3, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
         ),
     )
     # As in Qwen3, the markers of reasoning are added tokens, but not special; other than there, those of a call are:
@@ -88,6 +98,27 @@ def make_rows(tokenizer: Any) -> list[tuple[list[int], list[int]]]:
     return rows
 
 
+def length(row: tuple[list[int], list[int]]) -> int:
+    return len(row[0]) + len(row[1])
+
+
+def in_parts(rows: list[Any], size: int) -> list[list[Any]]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def make_batch(rows: list[tuple[list[int], list[int]]], padding: int) -> Any:
+    """Token ids, and the same where they are to be learnt. What pads a row stands behind it, where nothing looks."""
+    import torch
+
+    ids = torch.full((len(rows), max(map(length, rows))), padding)
+    labels = torch.full_like(ids, -100)
+    for at, (prompt, answer) in enumerate(rows):
+        end = len(prompt) + len(answer)
+        ids[at, :end] = torch.tensor(prompt + answer)
+        labels[at, len(prompt) : end] = torch.tensor(answer)
+    return ids, labels
+
+
 def train(tokenizer: Any, rows: list[tuple[list[int], list[int]]]) -> Any:
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -109,40 +140,45 @@ def train(tokenizer: Any, rows: list[tuple[list[int], list[int]]]) -> Any:
         bos_token_id=None,
     )
     model = Qwen3ForCausalLM(config).float()
-    longest = max(len(prompt) + len(answer) for prompt, answer in rows)
-    ids = torch.full((len(rows), longest), tokenizer.pad_token_id)
-    labels = torch.full_like(ids, -100)
-    mask = torch.zeros_like(ids)
-    for row, (prompt, answer) in enumerate(rows):
-        end = len(prompt) + len(answer)
-        ids[row, :end] = torch.tensor(prompt + answer)
-        labels[row, len(prompt) : end] = torch.tensor(answer)
-        mask[row, :end] = 1
+    batches = [make_batch(part, tokenizer.pad_token_id) for part in in_parts(sorted(rows, key=length), 4)]
+    answered = sum(len(answer) for _, answer in rows)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=STEPS, pct_start=0.1)
     begun = time.time()
     for step in range(STEPS):
-        loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
+        loss = 0.0
         optimizer.zero_grad()
-        loss.backward()
+        for ids, labels in batches:
+            logits = model(ids).logits
+            part = torch.nn.functional.cross_entropy(
+                logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="sum"
+            )
+            (part / answered).backward()
+            loss += part.item() / answered
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
-        done = loss.item() < 1.5e-3
+        done = loss < 0.01 and step % 5 == 0 and least_sure(model, rows) > SURE
         if step % 50 == 0 or done:
-            print(f"[checkpoint] step {step}, loss {loss.item():.4f}, {time.time() - begun:.0f} s", flush=True)
+            print(f"[checkpoint] step {step}, loss {loss:.4f}, {time.time() - begun:.0f} s", flush=True)
         if done:
-            break
-    return model.eval()
+            return model.eval()
+    raise SystemExit(f"the checkpoint has not learnt its answers in {STEPS} steps")
 
 
-def reproduces(model: Any, prompt: list[int], answer: list[int]) -> bool:
-    """Whether each token of the answer is the likeliest one after those before it."""
+def least_sure(model: Any, rows: list[tuple[list[int], list[int]]]) -> float:
+    """How likely the model finds the least likely token of all answers, each after the right ones before it."""
     import torch
 
+    least = 1.0
     with torch.no_grad():
-        logits = model(torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1]
-    return bool((logits.argmax(-1) == torch.tensor(answer)).all())
+        for prompt, answer in rows:
+            logits = model(torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1]
+            right = logits.softmax(-1)[torch.arange(len(answer)), torch.tensor(answer)]
+            least = min(least, right.min().item())
+            if least < SURE:
+                break
+    return least
 
 
 def build(folder: Path = FOLDER) -> Path:
@@ -151,9 +187,6 @@ def build(folder: Path = FOLDER) -> Path:
     tokenizer = make_tokenizer()
     rows = make_rows(tokenizer)
     model = train(tokenizer, rows)
-    wrong = [tokenizer.decode(answer) for prompt, answer in rows if not reproduces(model, prompt, answer)]
-    if wrong:
-        raise SystemExit(f"the checkpoint has not learnt {len(wrong)} of {len(rows)} answers: {wrong}")
     model.save_pretrained(folder, safe_serialization=True)
     tokenizer.save_pretrained(folder)
     ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "do_sample": False}
