@@ -73,6 +73,7 @@ class Trace:
         self.bodies: dict[str, list[str]] = {}  # of text fields, by field
         self.markup = [record["raw"] for record in dropped if not record["field"]]
         self.at = 0
+        self.cut_closer = ""
         self.completed: str | None = None  # a body with the closing tag that the model left out
         regions = list(groups(events))
         self.limit = len(self.full)  # where text ends and a cut opener begins
@@ -244,7 +245,8 @@ class Trace:
         captures = named(opener)
         if closer is not None:
             captures.update(named(closer))
-        self.at = max(end, closer.end()) if closer is not None else end
+        self.at = max(end, closer.end()) if closer is not None else end + len(self.cut_closer)
+        self.cut_closer = ""
         if self.completed is not None:
             body, self.completed = self.completed, None
         region = Region(spec.name, opener.start(), body, self.at, opener, captures, last)
@@ -262,7 +264,12 @@ class Trace:
         if first is not None and first.start() == end:
             return first
         if first is None or first.start() > end:
-            if end == len(self.full):
+            rest = self.full[end:]
+            if not rest:
+                return None
+            if rest.strip() and spec.close_re.fullmatch(rest, partial=True) is not None:
+                self.names.add("D4")  # the end cut the closer: nothing of the value is missing
+                self.cut_closer = rest
                 return None
             raise Unexplained(f"{spec.name} ended at {self.full[end:][:40]!r}, where it has no closer")
         # The reference closes earlier than we do.
@@ -321,6 +328,8 @@ class Trace:
                 self.names.add("D3")
                 value = ours
         structured = spec.content in STRUCTURED
+        if error is None and spec.join is not None and not isinstance(value, str):
+            error = "'join' needs text"
         if error is None:
             error = call_fault(spec, value, region.body)
             if error is not None:
@@ -346,7 +355,9 @@ class Trace:
                 raise Unexplained(f"{spec.name} is called unfinished, but its value is whole: {raw!r}")
             self.names.add("D4")
             return
-        if error is None:
+        # one that holds a closer but has no end: cut off, or closed and broken; as text it is safe either way
+        closed_inside = not whole and spec.close_re is not None and spec.close_re.search(region.body) is not None
+        if error is None and not (structured and closed_inside):
             raise Unexplained(
                 f"{spec.name} is called malformed ({event['error']}), but its value is {value!r}: {raw!r}"
             )
