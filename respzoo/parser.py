@@ -469,6 +469,8 @@ class ResponseParser:
             except Exception as error:  # noqa: BLE001  as in _settle
                 why = _reason(error)
             else:
+                if tail.isspace():  # of the value's own text; anything else is a closer that was cut
+                    self._chunk(events, tail)
                 self._draft.keep(field, value, body)
                 events.append({"type": "region_close", "field": field.name, "value": value})
                 self._leave()
