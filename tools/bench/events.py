@@ -236,20 +236,26 @@ def quietly(parser: Any, pieces: Sequence[str]) -> None:
         return
 
 
-def whole_lines(scale: float, repeats: int) -> Iterator[str]:
-    size = int(1_000_000 * scale)
-    rng = random.Random(1)
-    spec = spec_of("qwen3")
-    template, compiled = respzoo.ResponseTemplate(spec), load_response_template(spec)
+def one_output(size: int) -> str:
+    """Reasoning, content and one call, of about so many characters."""
+    rng = random.Random(size)
     argument = json.dumps(code(rng, size // 90), ensure_ascii=False)
     text = f"<think>\n{prose(rng, size // 26)}\n</think>\n\n{prose(rng, size // 26)}\n<tool_call>\n"
-    text += f'{{"name": "write_file", "arguments": {{"path": "a.py", "text": {argument}}}}}\n</tool_call>'
-    theirs, ours = least(
+    return f'{text}{{"name": "write_file", "arguments": {{"path": "a.py", "text": {argument}}}}}\n</tool_call>'
+
+
+def whole_lines(scale: float, repeats: int) -> Iterator[str]:
+    spec = spec_of("qwen3")
+    template, compiled = respzoo.ResponseTemplate(spec), load_response_template(spec)
+    large, small = one_output(int(1_000_000 * scale)), one_output(int(100_000 * scale))
+    (ours,) = least(repeats, lambda: respzoo.parse_response(large, template, prefix=PREFIX, tools=TOOLS))
+    theirs, beside = least(
         repeats,
-        lambda: reference_parse(text, compiled, prefix=PREFIX, tools=TOOLS),
-        lambda: respzoo.parse_response(text, template, prefix=PREFIX, tools=TOOLS),
+        lambda: reference_parse(small, compiled, prefix=PREFIX, tools=TOOLS),
+        lambda: respzoo.parse_response(small, template, prefix=PREFIX, tools=TOOLS),
     )
-    yield f"`parse_response` of {len(text):,} characters: reference {theirs * 1e3:.1f} ms, respzoo {ours * 1e3:.1f} ms."
+    yield f"`parse_response` of {len(large):,} characters at once: {ours * 1e3:.1f} ms; of {len(small):,} characters:"
+    yield f"reference {theirs * 1e3:.1f} ms, respzoo {beside * 1e3:.1f} ms."
     yield ""
     yield "What a stream keeps, bytes for each character that it has read (ASCII; the message itself needs about 1):"
     yield ""
