@@ -62,8 +62,8 @@ SCRIPTS = (
     ),
     Script("call ping", call("ping", {}), tools=(True,), thinking=(None, False)),
     Script("quick reply", "Direct, no thoughts.", thinking=(False,)),
-    # under a grammar the answer begins right behind the closer of the reasoning
-    Script("forced weather", f"<think>\nMust call.\n</think>{ZURICH}\n{TOKYO}", tools=(True,)),
+    # under a grammar the answer begins right behind the closer of the reasoning, and calls follow each other directly
+    Script("forced weather", f"<think>\nMust call.\n</think>{ZURICH}{TOKYO}", tools=(True,)),
     Script("json now", '<think>\nStrict JSON.\n</think>{"x": 1, "y": "é"}', tools=(False,)),
     Script("json please", '<think>\nJSON then.\n</think>\n\n{"x": 1, "y": "é"}', tools=(False,)),
     Script("tag in text", "<think>\nThe tag is <b>.\n</think>\n\nUse a < b and a </b> tag, ok?"),
