@@ -24,9 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # vLLM's and its dependencies' own
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server() -> Iterator[Any]:
-    """One real server for all live tests."""
+    """One real server for all live tests of a file; gone before the next file's begin."""
     import checkpoint
     from server import Server
 

@@ -107,7 +107,7 @@ class Chat:
         return len(self.tokenizer(text).input_ids)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chat(server: Any) -> Chat:
     import checkpoint
 
