@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import regex
 
@@ -51,6 +51,10 @@ class Delimiter:
     def looks_behind(self) -> bool:
         """Whether a match may depend on text before it, so that this must be kept."""
         return self.literals is None and _LOOKS_BEHIND.search(self.pattern.pattern) is not None
+
+    @cached_property
+    def has_groups(self) -> bool:
+        return bool(self.pattern.groupindex)
 
     @cached_property
     def outline(self) -> Outline | None:
@@ -99,18 +103,16 @@ class Delimiter:
         return read(self.pattern.pattern)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A delimiter in the text: which, its text, and the named groups that took part."""
+class Found(NamedTuple):
+    """A delimiter in the text: which, its text, and the named groups that took part, with their places in it."""
 
     delimiter: Delimiter
     text: str
     groups: Mapping[str, str]
-    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    spans: Mapping[str, tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(NamedTuple):
     """At the end of the output: text that had begun to be one of these delimiters."""
 
     delimiters: tuple[Delimiter, ...]

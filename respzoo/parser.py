@@ -174,23 +174,22 @@ class ResponseParser:
         if len(text) - len(shown) > _MOST_HELD:
             return self._feed_slowly(text)
         self._held = text[len(shown) :]
-        return self._show(shown)
+        if not shown:
+            return []
+        self._parts.append(shown)
+        return [{"type": "region_chunk", "field": self._name, "text": shown, "dirty": self._dirty}]
 
     def _feed_string(self, text: str) -> list[Event]:
         """Inside a quoted string: escapes, perhaps only the beginning of one, or the string's end."""
         inside = self._begins
         assert inside is not None
-        if inside(text) is not None:
-            self._parts.append(text)
-            return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
         if text[-1] == "\\" and inside(text[:-1]) is not None:
             self._held = "\\"
-            return self._show(text[:-1])
-        return self._feed_slowly(text)
-
-    def _show(self, text: str) -> list[Event]:
-        if not text:
-            return []
+            text = text[:-1]
+            if not text:
+                return []
+        elif inside(text) is None:
+            return self._feed_slowly(text)
         self._parts.append(text)
         return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
 

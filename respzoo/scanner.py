@@ -102,12 +102,16 @@ class Scanner:
                 return
             text = "".join(self._late)
             self._late = []
-        self._searched.clear()
+        if self._searched:
+            self._searched.clear()
+        if self.at >= len(self.text) and not self._keep:
+            self.text, self.at = text, 0
+            return
         kept = self.at - _BEHIND if self._keep else self.at
         if not self._keep or kept > _BEHIND:
             self.text = self.text[kept:]
             self.at -= kept
-        self.text = self.text + text if self.text else text
+        self.text += text
 
     # ------------------------------------------------------------------------------------------ the automaton's way
 
@@ -153,7 +157,12 @@ class Scanner:
             while at < size:
                 char = text[at]
                 at += 1
-                if candidates and candidates[0].ends is not None:
+                if len(candidates) == 1 and candidates[0].ends is None and start.step(char) is None:
+                    # nearly always: one candidate, and no other begins
+                    if _step(candidates[0], char, at + base) is None:
+                        candidates.clear()
+                        break
+                elif candidates and candidates[0].ends is not None:
                     # a match that waits to grow: no later candidate matters any more
                     _step(candidates[0], char, at + base)
                     del candidates[1:]
@@ -247,11 +256,15 @@ class Scanner:
         before = "" if self._held else text[decided_from:mark]
         whole = "".join([*self._held, text[mark:at]])
         assert candidate.ends is not None
-        number, stop = min(candidate.ends.items(), key=lambda item: watch.delimiters[item[0]].rank(item[1]))
+        ends = candidate.ends.items()
+        if len(ends) == 1:
+            ((number, stop),) = ends
+        else:
+            number, stop = min(ends, key=lambda item: watch.delimiters[item[0]].rank(item[1]))
         delimiter = watch.delimiters[number]
         groups: dict[str, str] = {}
         spans: dict[str, tuple[int, int]] = {}
-        if delimiter.pattern.groupindex:
+        if delimiter.has_groups:
             match = delimiter.pattern.fullmatch(whole, candidate.start, stop)
             assert match is not None
             groups = {name: value for name, value in match.groupdict().items() if value is not None}

@@ -72,7 +72,7 @@ def load_strictly(text: str) -> Any:
     Raises:
         ValueError: it is not.
     """
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float)
+    return _STRICT.decode(text)
 
 
 def _as_json(match: re.Match[str]) -> str:
@@ -104,3 +104,6 @@ def _finite_float(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"the number {text[:40]} is too large")
     return number
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float)
