@@ -25,8 +25,11 @@ from respzoo.stray import Stray
 __all__ = ["ResponseParser", "check_choice"]
 
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
-# what the hot path must look at beside the first character of a delimiter
-_PLAIN, _LED, _STRING = "plain", "led", "string"  # nothing, white space that may lead one, escapes and line breaks
+# what str.isspace() says of one character
+_SPACES = (
+    " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
 # a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
 _NEEDS_BRACKET = re.compile(r"(?:\(\?:|\(|\\[sn][*+?]?\??)*\\?[\]})\"'`]")
 _LOOKBEHIND = re.compile(r"\(\?<[=!](?:\\.|[^()\\])*\)")
@@ -55,8 +58,8 @@ class ResponseParser:
 
     __slots__ = (
         "_begins", "_captures", "_dirty", "_draft", "_explicit", "_field", "_finished", "_first", "_held", "_lexer",
-        "_mode", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_prompt_held",
-        "_prompt_region", "_scanner", "_stray", "_template", "_tools", "_watch", "initial_events", "prompt_chunks",
+        "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_prompt_held", "_prompt_region",
+        "_resume", "_scanner", "_stray", "_tails", "_template", "_tools", "_watch", "initial_events", "prompt_chunks",
         "prompt_raws",
     )  # fmt: skip
 
@@ -94,12 +97,15 @@ class ResponseParser:
         self._parts: list[str] = []
         self._lexer: Lexer | None = None
         self._watch: WatchList = self._template.outside
-        # the hot path: what tells that a chunk needs no loop (in a string, `_begins` tells what goes on with it), and
-        # what is held without one: white space that may lead a delimiter, the first character of one or of an escape
+        # the hot path: what tells that a chunk needs no loop, and what is held without one. `_first`: the character
+        # that it must not have; `_tails`: those with which it must not end, None inside a string; `_begins`: in a
+        # string, tells what goes on with it; `_held`: white space that may lead a delimiter, the first character of
+        # one or of an escape, and `_resume` what `_first` is without it
         self._first = ""
         self._begins: Callable[[str], Any] | None = None
-        self._mode = _PLAIN
+        self._tails: str | None = ""
         self._held = ""
+        self._resume = ""
         self._name = ""
         self._dirty = False
         # what of the text to be decided is still the prompt's
@@ -142,22 +148,23 @@ class ResponseParser:
         Raises:
             RuntimeError: after `finalize`.
         """
-        if self._held:
-            text = self._held + text
-            self._held = ""
         if self._first not in text and text:
-            mode = self._mode
-            if mode is _LED:
-                if text[-1].isspace():
-                    return self._hold_space(text, len(text))
-            elif mode is _STRING and ("\\" in text or not text.isprintable()):
-                return self._feed_string(text)
+            tails = self._tails
+            if tails is None:  # in a string
+                if "\\" in text or not text.isprintable():
+                    return self._feed_string(text)
+            elif text[-1] in tails:
+                return self._hold_space(text, len(text))
             self._parts.append(text)
             return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
         begins = self._begins
         if begins is None or not text:
             return self._feed_slowly(text)
-        if self._mode is _STRING:
+        if self._held:
+            text, self._held = self._held + text, ""
+            self._first = self._resume
+            return self.feed(text)
+        if self._tails is None:
             return self._feed_string(text)
         match = begins(text)
         if match is None:
@@ -168,12 +175,11 @@ class ResponseParser:
 
     def _hold_space(self, text: str, end: int) -> list[Event]:
         """No delimiter begins in this text before `end`, where one may begin; white space before that may lead it."""
-        shown = text[:end]
-        if self._mode is _LED:
-            shown = shown.rstrip()
+        shown = text[:end].rstrip() if self._tails else text[:end]
         if len(text) - len(shown) > _MOST_HELD:
             return self._feed_slowly(text)
-        self._held = text[len(shown) :]
+        if len(shown) < len(text):
+            self._hold(text[len(shown) :])
         if not shown:
             return []
         self._parts.append(shown)
@@ -184,7 +190,7 @@ class ResponseParser:
         inside = self._begins
         assert inside is not None
         if text[-1] == "\\" and inside(text[:-1]) is not None:
-            self._held = "\\"
+            self._hold("\\")
             text = text[:-1]
             if not text:
                 return []
@@ -192,6 +198,10 @@ class ResponseParser:
             return self._feed_slowly(text)
         self._parts.append(text)
         return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+
+    def _hold(self, text: str) -> None:
+        self._held, self._resume = text, self._first
+        self._first = ""  # so that the next token finds what is held
 
     def _feed_slowly(self, text: str) -> list[Event]:
         if self._finished:
@@ -260,15 +270,15 @@ class ResponseParser:
                 if scanner.idle:
                     break
         self._name = "" if self._field is None else self._field.name
-        self._first, self._begins, self._mode = "", None, _PLAIN
+        self._first, self._begins, self._tails = "", None, ""
         if self._opened and scanner.idle and not self._template.keeps_text:
             lexer, watch = self._lexer, self._watch
             if lexer is not None and lexer.skip is not None:
                 if lexer.inside is not None:
-                    self._first, self._begins, self._mode = lexer.quote, lexer.inside, _STRING
+                    self._first, self._begins, self._tails = lexer.quote, lexer.inside, None
             elif lexer is None or not lexer.heeds:
                 self._first, self._begins = watch.first, watch.begins
-                self._mode = _LED if watch.leads else _PLAIN
+                self._tails = _SPACES if watch.leads else ""
 
     def _step_over(self, events: list[Event]) -> bool:
         """Take one character as text, for want of any other progress."""

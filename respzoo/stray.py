@@ -16,22 +16,27 @@ __all__ = ["Stray"]
 class Stray:
     """The text between two regions."""
 
-    __slots__ = ("_draft", "_is_markup", "_parts", "_space")
+    __slots__ = ("_answered", "_draft", "_is_markup", "_parts", "_space")
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         self._parts: list[str] = []
         self._space: list[str] = []  # white space and closers that count only if text follows
         self._is_markup = False
+        self._answered = False
 
     def text(self, events: list[Event], text: str) -> None:
         if self._is_markup:
             self._parts.append(text)
             return
         if not self._parts:
-            text = text.lstrip()
+            stripped = text.lstrip()
+            if self._answered:  # white space before a further piece of an answer is its own
+                self._space.append(text[: len(text) - len(stripped)])
+            text = stripped
             if not text:
                 return
+            self._answered = True
             events.append({"type": "region_open", "field": CONTENT})
         shown = text.rstrip()
         space = text[len(shown) :]
