@@ -8,19 +8,18 @@ at hand and `feed` returns at once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from respzoo.calls import finish_value
 from respzoo.content import Lexer, TagLexer
 from respzoo.delimiters import Found, Partial, WatchList
 from respzoo.draft import Draft
 from respzoo.events import Dropped, Event
 from respzoo.scanner import Scanner
 from respzoo.schema import Tool, Tools, read_tools
-from respzoo.spec import CALLS, CompiledTemplate, Field, apply_transform, compile_spec
+from respzoo.spec import CompiledTemplate, Field, compile_spec
 from respzoo.stray import Stray
+from respzoo.value import may_stand_open, read_value, was_closed
 
 __all__ = ["ResponseParser", "check_choice"]
 
@@ -30,9 +29,6 @@ _SPACES = (
     " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-# a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
-_NEEDS_BRACKET = re.compile(r"(?:\(\?:|\(|\\[sn][*+?]?\??)*\\?[\]})\"'`]")
-_LOOKBEHIND = re.compile(r"\(\?<[=!](?:\\.|[^()\\])*\)")
 
 
 class ResponseParser:
@@ -406,23 +402,7 @@ class ResponseParser:
         events.append({"type": "region_close", "field": field.name, "value": value})
 
     def _value(self, field: Field, body: str) -> Any:
-        calls = field.key == CALLS
-        value = field.content.parse_lexed(self._lexer, body, strict=calls)
-        if field.transform is not None:
-            if not field.transform_each:
-                value = apply_transform(field.transform, {**self._captures, "content": value})
-            elif not isinstance(value, list):
-                raise ValueError(f"expected a list of calls, found {type(value).__name__}")
-            else:
-                items = cast("list[Any]", value)
-                if not all(isinstance(item, Mapping) for item in items):
-                    raise ValueError("expected a list of objects, found something else in it")
-                value = [apply_transform(field.transform, {**self._captures, **item}) for item in items]
-        if not (field.flat and calls):  # calls as bare text are the template's own affair
-            value = finish_value(value, self._tools, calls=calls)
-        if field.join is not None and not isinstance(value, str):
-            raise ValueError(f"'join' needs text, found {type(value).__name__}")
-        return value
+        return read_value(field, body, self._lexer, self._captures, self._tools)
 
     def _malformed(
         self, events: list[Event], field: Field, raw: str, error: str, reason: Literal["malformed", "unfinished"]
@@ -472,7 +452,7 @@ class ResponseParser:
             self._close(events, closer)
             return
         body = "".join(self._parts)
-        if field.close is None or self._may_stand_open(field, lexer, tail):
+        if field.close is None or may_stand_open(field, lexer, tail):
             try:
                 value = self._value(field, body + (tail if field.close is None else ""))
             except Exception as error:  # noqa: BLE001  as in _settle
@@ -489,20 +469,9 @@ class ResponseParser:
         if tail:
             self._chunk(events, tail)
         body += tail
-        # a closer inside what never ended: the region was closed, and cannot be a value
-        if field.close is None:
-            closed = lexer is not None and not lexer.cut(body)
-        else:
-            closed = field.close.pattern.search(body) is not None
-        self._malformed(events, field, self._opener + body, why, "malformed" if closed else "unfinished")
+        reason = "malformed" if was_closed(field, lexer, body) else "unfinished"
+        self._malformed(events, field, self._opener + body, why, reason)
         self._leave()
-
-    def _may_stand_open(self, field: Field, lexer: Lexer | None, tail: str) -> bool:
-        """Whether nothing can be missing but a closer that the engine may have cut as a stop token."""
-        if not field.content.complete_without_closer or (lexer is not None and not lexer.whole()):
-            return False
-        assert field.close is not None
-        return bool(tail.strip()) or _NEEDS_BRACKET.match(_LOOKBEHIND.sub("", field.close.pattern.pattern)) is None
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:

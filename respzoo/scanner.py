@@ -10,16 +10,15 @@ patterns become one automaton. A stream's *scanner* walks the text with it:
   has matched but could still match differently (`</f>(?:\\s*</t>)?`) waits, so that every cutting agrees.
 
 Two candidates in the same state have the same future, so the later one is dropped; the work a character is therefore
-bounded by the template, not by the text. Patterns that the automaton does not know are searched for by the `regex`
-module's partial matching, over what is undecided only.
+bounded by the template, not by the text. Patterns that the automaton does not know are searched for (search.py), over
+what is undecided only.
 """
 
 from __future__ import annotations
 
-import regex
-
 from respzoo.automaton import State
 from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
+from respzoo.search import Searched, search
 
 __all__ = ["Scanner"]
 
@@ -70,8 +69,7 @@ class Scanner:
         self._candidates: list[_Candidate] = []
         self._late: list[str] = []  # text that is not searched before `_patience` more characters have come
         self._patience = 0
-        # by delimiter: a search remembers where it has looked
-        self._searched: dict[tuple[int, bool], tuple[regex.Match[str] | None, int]] = {}
+        self._searched: Searched = {}
 
     @property
     def idle(self) -> bool:
@@ -288,109 +286,8 @@ class Scanner:
             self.load("".join(self._late))
             self._late = []
         text, at = self.text, self.at
-        hold = len(text)
-        best: tuple[tuple[int, tuple[bool, int, int, str]], Delimiter, regex.Match[str]] | None = None
-        for delimiter in watch.delimiters:
-            match, held_from = self._search(delimiter, at, end=end)
-            hold = min(hold, held_from)
-            if match is not None:
-                key = (match.start(), delimiter.rank(match.end() - match.start()))
-                if best is None or key < best[0]:
-                    best = (key, delimiter, match)
-        if end:
-            tail, delimiters = _partial_tail(watch, text, at)
-            if delimiters and (best is None or (tail <= best[0][0] and best[1].order == WEAK)):
-                self.at = len(text)
-                return text[at:tail], Partial(delimiters, text[tail:])
-        if best is not None and best[0][0] < hold:
-            _, delimiter, match = best
-            groups = {name: value for name, value in match.groupdict().items() if value is not None}
-            begin = match.start()
-            spans = {name: (match.start(name) - begin, match.end(name) - begin) for name in groups}
-            self.at = match.end()
-            return text[at:begin], Found(delimiter, match[0], groups, spans)
-        self.at = len(text) if end else hold
-        if not end:
+        hold, found, self.at = search(watch, text, at, self._searched, end=end)
+        if found is None and not end:
             # a search goes over all that is held: the more that is, the more must come before the next one
             self._patience = (len(text) - hold) // _SHARE
-        return text[at : self.at], None
-
-    def _search(self, delimiter: Delimiter, at: int, *, end: bool) -> tuple[regex.Match[str] | None, int]:
-        """The first whole match that nothing can change any more, and from where on the text must be held for one that
-        may still come or change."""
-        known = self._searched.get((id(delimiter), end))
-        if known is not None and (known[1] if known[0] is None else known[0].start()) >= at:
-            return known
-        size = len(self.text)
-        match = _first_match(delimiter, self.text, at, end=end)
-        if match is None:
-            result = None, size
-        elif match.partial or (not end and _can_grow(delimiter, match, self.text)):
-            result = None, match.start()
-        else:
-            result = match, size
-        self._searched[id(delimiter), end] = result
-        return result
-
-
-def _first_match(delimiter: Delimiter, text: str, at: int, *, end: bool) -> regex.Match[str] | None:
-    """The match, whole or (but at the end) partial, that begins first."""
-    outline = delimiter.outline
-    if outline is None:
-        match = delimiter.pattern.search(text, at, partial=not end)
-        if match is None or end or match.partial or match.start() == at:
-            return match
-        # the module prefers a whole match to a partial one that begins earlier
-        partial = delimiter.probe.search(text, at, partial=True)
-        return partial if partial is not None and partial.start() < match.start() else match
-    # only where it may begin is it tried: a partial search costs the module far more than a partial match
-    looked = at
-    while True:
-        begin = outline.begins(text, looked)
-        core = len(text) if begin is None else begin.start()
-        if begin is None and (end or not outline.leads):
-            return None
-        start = looked + len(text[looked:core].rstrip()) if outline.leads else core
-        for place in sorted({start, *range(max(start, core - 2), core + 1)}):
-            match = delimiter.pattern.match(text, place, partial=not end)
-            if match is not None and place < len(text):
-                return match
-        if begin is None:
-            return None
-        looked = core + 1
-        if delimiter.sweeps and text[core].isspace():
-            looked = len(text) - len(text[core:].lstrip())
-
-
-def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str) -> bool:
-    """Whether a whole match could still become another one as more text comes."""
-    at_edge = match.end() == len(text)
-    if delimiter.literals is not None:
-        if not at_edge:
-            return False
-        return any(other != match[0] and other.startswith(match[0]) for other in delimiter.literals)
-    if at_edge:
-        return True
-    # an end-of-text assertion may have held at the edge only: does the match survive one more character?
-    longer = delimiter.pattern.match(text + "\0", match.start())
-    if longer is None or longer.span() != match.span() or longer.groupdict() != match.groupdict():
-        return True
-    if delimiter.lazy:
-        return False  # what a lazy part could still take, it would not
-    return delimiter.probe.match(text, match.start(), partial=True) is not None
-
-
-def _partial_tail(watch: WatchList, text: str, at: int) -> tuple[int, tuple[Delimiter, ...]]:
-    """Where text that had begun to be a delimiter begins at the end of the output, and which it could have been."""
-    tail = len(text)
-    delimiters: list[Delimiter] = []
-    for delimiter in watch.delimiters:
-        if delimiter.order == WEAK:
-            continue
-        match = _first_match(delimiter, text, at, end=False)
-        if match is not None and match.partial and match.start() < len(text):
-            if match.start() < tail:
-                tail, delimiters = match.start(), []
-            if match.start() == tail:
-                delimiters.append(delimiter)
-    return tail, tuple(delimiters)
+        return text[at:hold], found
