@@ -24,11 +24,6 @@ from respzoo.value import may_stand_open, read_value, was_closed
 __all__ = ["ResponseParser", "check_choice"]
 
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
-# what str.isspace() says of one character
-_SPACES = (
-    " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
-)
 
 
 class ResponseParser:
@@ -53,10 +48,10 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_begins", "_captures", "_dirty", "_draft", "_explicit", "_field", "_finished", "_first", "_held", "_lexer",
-        "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts", "_prompt_held", "_prompt_region",
-        "_resume", "_scanner", "_stray", "_tails", "_template", "_tools", "_watch", "initial_events", "prompt_chunks",
-        "prompt_raws",
+        "_begins", "_captures", "_dirty", "_draft", "_escaped", "_explicit", "_field", "_finished", "_first", "_held",
+        "_in_string", "_leads", "_lexer", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts",
+        "_prompt_held", "_prompt_region", "_resume", "_scanner", "_stray", "_template", "_tools", "_watch",
+        "initial_events", "prompt_chunks", "prompt_raws",
     )  # fmt: skip
 
     def __init__(
@@ -93,14 +88,16 @@ class ResponseParser:
         self._parts: list[str] = []
         self._lexer: Lexer | None = None
         self._watch: WatchList = self._template.outside
-        # the hot path: what tells that a chunk needs no loop, and what is held without one. `_first`: the character
-        # that it must not have; `_tails`: those with which it must not end, None inside a string; `_begins`: in a
-        # string, tells what goes on with it; `_held`: white space that may lead a delimiter, the first character of
-        # one or of an escape, and `_resume` what `_first` is without it
+        # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
+        # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin or,
+        # `_in_string`, tells what goes on with it; `_held`: white space that may lead a delimiter or the first
+        # character of one; `_escaped`: a string so far ends with a backslash; `_resume`: `_first` without either.
         self._first = ""
         self._begins: Callable[[str], Any] | None = None
-        self._tails: str | None = ""
+        self._leads = False
+        self._in_string = False
         self._held = ""
+        self._escaped = False
         self._resume = ""
         self._name = ""
         self._dirty = False
@@ -145,22 +142,33 @@ class ResponseParser:
             RuntimeError: after `finalize`.
         """
         if self._first not in text and text:
-            tails = self._tails
-            if tails is None:  # in a string
-                if "\\" in text or not text.isprintable():
+            if self._leads:
+                if text.rstrip() is not text:  # an unchanged string is returned as it is; if not, no harm is done
+                    return self._hold_space(text, len(text))
+            elif self._in_string and ("\\" in text or not text.isprintable()):
+                if text.find("\\") != len(text) - 1 or not text.isprintable():
                     return self._feed_string(text)
-            elif text[-1] in tails:
-                return self._hold_space(text, len(text))
+                self._escaped, self._resume, self._first = True, self._first, ""
             self._parts.append(text)
             return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
         begins = self._begins
         if begins is None or not text:
             return self._feed_slowly(text)
+        if self._escaped:
+            self._escaped = False
+            first = self._first = self._resume
+            if first in text or "\\" in text or not text.isprintable():
+                assert self._lexer is not None
+                self._lexer.stop("\\")
+                return self._feed_slowly(text)
+            return self._show(text)
         if self._held:
             text, self._held = self._held + text, ""
-            self._first = self._resume
-            return self.feed(text)
-        if self._tails is None:
+            first = self._first = self._resume
+            if first in text or text[-1].isspace():
+                return self.feed(text)
+            return self._show(text)
+        if self._in_string:
             return self._feed_string(text)
         match = begins(text)
         if match is None:
@@ -171,41 +179,42 @@ class ResponseParser:
 
     def _hold_space(self, text: str, end: int) -> list[Event]:
         """No delimiter begins in this text before `end`, where one may begin; white space before that may lead it."""
-        shown = text[:end].rstrip() if self._tails else text[:end]
+        shown = text[:end].rstrip() if self._leads else text[:end]
         if len(text) - len(shown) > _MOST_HELD:
             return self._feed_slowly(text)
         if len(shown) < len(text):
-            self._hold(text[len(shown) :])
-        if not shown:
-            return []
-        self._parts.append(shown)
-        return [{"type": "region_chunk", "field": self._name, "text": shown, "dirty": self._dirty}]
+            self._held, self._resume = text[len(shown) :], self._first
+            self._first = ""  # so that the next token finds what is held
+        return self._show(shown) if shown else []
 
-    def _feed_string(self, text: str) -> list[Event]:
-        """Inside a quoted string: escapes, perhaps only the beginning of one, or the string's end."""
-        inside = self._begins
-        assert inside is not None
-        if text[-1] == "\\" and inside(text[:-1]) is not None:
-            self._hold("\\")
-            text = text[:-1]
-            if not text:
-                return []
-        elif inside(text) is None:
-            return self._feed_slowly(text)
+    def _show(self, text: str) -> list[Event]:
         self._parts.append(text)
         return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
 
-    def _hold(self, text: str) -> None:
-        self._held, self._resume = text, self._first
-        self._first = ""  # so that the next token finds what is held
+    def _feed_string(self, text: str) -> list[Event]:
+        """Inside a quoted string: escapes, or the string's end."""
+        inside = self._begins
+        assert inside is not None
+        if text[-1] == "\\" and inside(text[:-1]) is not None:
+            self._escaped, self._resume, self._first = True, self._first, ""
+        elif inside(text) is None:
+            return self._feed_slowly(text)
+        return self._show(text)
 
     def _feed_slowly(self, text: str) -> list[Event]:
         if self._finished:
             raise RuntimeError("this parser is finished; one parser reads one answer")
+        if not text:
+            return []
+        lexer = self._lexer
+        if lexer is not None and self._scanner.idle and not self._template.keeps_text and lexer.swallow(text):
+            self._watch = lexer.watch
+            self._parts.append(text)
+            self._tune()
+            return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
         events: list[Event] = []
-        if text:
-            self._scanner.load(text)
-            self._pump(events, end=False)
+        self._scanner.load(text)
+        self._pump(events, end=False)
         return events
 
     def finalize(self) -> tuple[dict[str, Any], list[Event]]:
@@ -266,15 +275,18 @@ class ResponseParser:
                 if scanner.idle:
                     break
         self._name = "" if self._field is None else self._field.name
-        self._first, self._begins, self._tails = "", None, ""
-        if self._opened and scanner.idle and not self._template.keeps_text:
+        self._tune()
+
+    def _tune(self) -> None:
+        """Set what the hot path needs to know."""
+        self._first, self._begins, self._leads, self._in_string = "", None, False, False
+        if self._opened and self._scanner.idle and not self._template.keeps_text:
             lexer, watch = self._lexer, self._watch
             if lexer is not None and lexer.skip is not None:
                 if lexer.inside is not None:
-                    self._first, self._begins, self._tails = lexer.quote, lexer.inside, None
+                    self._first, self._begins, self._in_string = lexer.quote, lexer.inside, True
             elif lexer is None or not lexer.heeds:
-                self._first, self._begins = watch.first, watch.begins
-                self._tails = _SPACES if watch.leads else ""
+                self._first, self._begins, self._leads = watch.first, watch.begins, watch.leads
 
     def _step_over(self, events: list[Event]) -> bool:
         """Take one character as text, for want of any other progress."""

@@ -68,6 +68,10 @@ class Lexer(Protocol):
         """Inside a quoted string: tells whether a text goes on with it and nothing else (None: it does not)."""
         ...
 
+    def swallow(self, text: str) -> bool:
+        """Follow a whole text at once, if the region cannot end in it nor at its end. False: nothing was done."""
+        ...
+
     def stop(self, char: str) -> None:
         """`skip` stopped at this character; it is in `parts` now."""
         ...
@@ -148,6 +152,7 @@ class QuoteRules:
         self.skips = {quote: _skip(pattern) for quote, pattern in inside.items()}
         self.inside = {quote: re.compile(pattern, re.DOTALL).fullmatch for quote, pattern in inside.items()}
         self.strings = re.compile("|".join(rf"{quote}(?:\\.|[^{quote}\\])*{quote}" for quote in quotes), re.DOTALL)
+        self.find_quote = re.compile(f"[{quotes}]").search
         self.follow = follow  # characters of which one must come after a string, unless the region ends
         self.first = first  # characters of which one must come first, unless all are allowed
 
@@ -185,6 +190,38 @@ class QuotedLexer:
     @property
     def inside(self) -> Callable[[str], object] | None:
         return None if self.skip is None or self._escaped else self._rules.inside[self.quote]
+
+    def swallow(self, text: str) -> bool:
+        rules = self._rules
+        closers = rules.broken
+        if rules.verbatim or closers.begins is None or closers.begins(text) is not None:
+            return False
+        if closers.leads and text[-1].isspace():
+            return False
+        at, size = 0, len(text)
+        while at < size and not self.broken:
+            if self.skip is not None:
+                at = self.skip(text, at)
+                if at < size:
+                    self.stop(text[at])
+                at += 1
+                continue
+            match = rules.find_quote(text, at)
+            end = size if match is None else match.start()
+            if end > at:
+                self.text(text[at:end])
+            if end < size and not self.broken:
+                self._open(text[end])
+            at = end + 1
+        return True
+
+    def _open(self, quote: str) -> None:
+        self._begun = True
+        if self._after_string:  # two strings in a row
+            self._break()
+        else:
+            self.quote = quote
+            self.skip = self._rules.skips[quote]
 
     def text(self, text: str) -> None:
         if self.watch is not self._rules.outside:
@@ -224,15 +261,15 @@ class QuotedLexer:
             return 0
         if self.broken:
             return None
+        if kind == "quote":
+            self._open(found.text)
+            return None
         self._begun = True
         if kind == "unquote":
             self.watch = self._rules.outside
             self._after_string = True
-        elif self._after_string:  # two strings in a row
+        elif self._after_string:
             self._break()
-        elif kind == "quote":
-            self.quote = found.text
-            self.skip = self._rules.skips[self.quote]
         else:
             self.watch = self._rules.verbatim[int(kind.removeprefix("verbatim "))]
         return None

@@ -129,6 +129,9 @@ class TagLexer:
         self._key = ""
         self._from = 0  # the first part of the value at hand
 
+    def swallow(self, text: str) -> bool:
+        return False
+
     def text(self, text: str) -> None:
         pass
 
