@@ -130,6 +130,7 @@ class Scanner:
         if candidates:
             mark = decided_from
         start = automaton.start
+        begun = start.next
         while True:
             if not candidates:
                 if self._held:  # nothing of it was a delimiter
@@ -155,11 +156,20 @@ class Scanner:
             while at < size:
                 char = text[at]
                 at += 1
-                if len(candidates) == 1 and candidates[0].ends is None and start.step(char) is None:
-                    # nearly always: one candidate, and no other begins
-                    if _step(candidates[0], char, at + base) is None:
+                if len(candidates) == 1 and (only := candidates[0]).ends is None and begun.get(char, start) is None:
+                    # nearly always: one candidate, which has not matched, and no other begins
+                    state = only.state
+                    assert state is not None
+                    after = state.next.get(char, start)
+                    if after is start:  # no state leads back to the start: it has not been made yet
+                        after = state.step(char)
+                    if after is None:
                         candidates.clear()
                         break
+                    only.state = after
+                    if not after.matched:
+                        continue
+                    only.ends = dict.fromkeys(after.matched, at + base)
                 elif candidates and candidates[0].ends is not None:
                     # a match that waits to grow: no later candidate matters any more
                     _step(candidates[0], char, at + base)
