@@ -81,12 +81,12 @@ def cut(text: str, tokens: int) -> str:
 
 
 def model_output(tokens: int) -> list[str]:
-    """Reasoning (a quarter), content (a quarter), one JSON call with a long argument (half), as Qwen3's tokens."""
+    """Reasoning, content and one JSON call with a long argument, a third each, as Qwen3's tokens."""
     rng = random.Random(tokens)
-    quarter = tokens // 4
-    reasoning = cut(prose(rng, quarter), quarter)
-    content = cut(prose(rng, quarter), quarter)
-    body = cut(json.dumps(code(rng, tokens // 8), ensure_ascii=False), tokens - 2 * quarter - 50).rstrip("\\") + '"'
+    third = tokens // 3
+    reasoning = cut(prose(rng, third), third)
+    content = cut(prose(rng, third), third)
+    body = cut(json.dumps(code(rng, tokens // 8), ensure_ascii=False), tokens - 2 * third - 50).rstrip("\\") + '"'
     call = f'{{"name": "write_file", "arguments": {{"path": "report.py", "text": {body}, "mode": 420}}}}'
     json.loads(call)
     text = f"<think>\n{reasoning}\n</think>\n\n{content}\n<tool_call>\n{call}\n</tool_call>"
