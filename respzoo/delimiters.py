@@ -57,30 +57,36 @@ class Delimiter:
         return bool(self.pattern.groupindex)
 
     @cached_property
+    def skeleton(self) -> Node | None:
+        """The tree of what it consumes, without what it only looks at. None: it cannot be read even so."""
+        try:
+            return read(self.pattern.pattern, skeleton=True)
+        except Unsupported:
+            return None
+
+    @cached_property
     def outline(self) -> Outline | None:
         """Where it may begin, for a pattern that the automaton does not know. None: anywhere."""
+        if self.skeleton is None:
+            return None
         try:
-            return Outline([Automaton([read(self.pattern.pattern, skeleton=True)])])
+            return Outline([Automaton([self.skeleton])])
         except Unsupported:
             return None
 
     @cached_property
     def sweeps(self) -> bool:
         """Whether it begins with `\\s*`: where it fails at a white space's start, it fails at all of that."""
-        try:
-            tree = read(self.pattern.pattern, skeleton=True)
-        except Unsupported:
-            return False
+        tree = self.skeleton
         first = tree.items[0] if isinstance(tree, Series) and tree.items else None
         return isinstance(first, Repeat) and first == Repeat(first.item, 0, None, False) and is_space(first.item)
 
     @cached_property
     def lazy(self) -> bool:
         """Whether a part of it takes as little text as it can."""
-        try:
-            return is_lazy(read(self.pattern.pattern, skeleton=True))
-        except Unsupported:
+        if self.skeleton is None:
             return _LAZY.search(self.pattern.pattern) is not None
+        return is_lazy(self.skeleton)
 
     @cached_property
     def probe(self) -> regex.Pattern[str]:

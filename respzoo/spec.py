@@ -18,12 +18,22 @@ from respzoo.content import NAMES, ContentParser, Lexer, make
 from respzoo.delimiters import WEAK, Delimiter, WatchList
 from respzoo.errors import Problem, TemplateError
 
-__all__ = ["CALLS", "CONTENT", "REASONING", "CompiledTemplate", "Field", "apply_transform", "compile_spec"]
+__all__ = [
+    "CALLS",
+    "CONTENT",
+    "REASONING",
+    "REASONING_NAMES",
+    "CompiledTemplate",
+    "Field",
+    "apply_transform",
+    "compile_spec",
+]
 
 REASONING = "reasoning_content"
 CONTENT = "content"
 CALLS = "tool_calls"
-_REASONING_NAMES = frozenset({REASONING, "thinking", "reasoning"})
+REASONING_NAMES = frozenset({REASONING, "thinking", "reasoning"})
+"""What templates call the field of reasoning."""
 
 _TEMPLATE_KEYS = frozenset({"version", "defaults", "fields", "start_anchor", "start_anchor_pattern"})
 _FIELD_KEYS = frozenset({"open", "open_pattern", "close", "close_pattern", "content", "content_args"}) | frozenset(
@@ -237,7 +247,7 @@ def _field(problems: _Problems, name: str, raw: Any) -> dict[str, Any]:
             )
     return {
         "name": name,
-        "key": REASONING if name in _REASONING_NAMES else name,
+        "key": REASONING if name in REASONING_NAMES else name,
         "open": opener,
         "close": closer,
         "content": content,

@@ -17,10 +17,10 @@ from typing import Any, ClassVar, cast
 
 from respzoo import MessageStream, ResponseTemplate, UnknownModelError
 from respzoo.message import Delta
+from respzoo.spec import REASONING_NAMES
 from respzoo_vllm import engine
 from respzoo_vllm.forced import ForcedCalls
 from respzoo_vllm.plan import Plan, announce, find_template, is_harmony, logger, plan_for, stock_grammar
-from respzoo_vllm.prompt import REASONING
 
 __all__ = ["RespzooParser", "RespzooReasoningParser", "RespzooToolParser", "unified"]
 
@@ -177,7 +177,7 @@ class ReplyReader(engine.Parser):
         self._forced = self._forced_calls(request.tool_choice) if calls else None
         template = plan.variant(reasoning=self._reasoning_parser is not None, tools=calls and self._forced is None)
         stream = MessageStream(template, prefix=prefix, tools=_tool_dicts(request.tools) if calls else None)
-        self._began_inside = stream.parser.region in REASONING
+        self._began_inside = stream.parser.region in REASONING_NAMES
         if isinstance(self._reasoning_parser, RespzooReasoningParser):
             self._reasoning_parser.began_inside = self._began_inside
         self._show_reasoning = getattr(request, "include_reasoning", True)  # Responses: since 0.28

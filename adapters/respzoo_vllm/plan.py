@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 
 import respzoo
 from respzoo import ResponseTemplate, UnknownModelError
-from respzoo_vllm.prompt import REASONING, TOOLS, Gate, PromptReader
+from respzoo.spec import CALLS, REASONING_NAMES
+from respzoo_vllm.prompt import Gate, PromptReader
 
 __all__ = ["Plan", "find_template", "is_harmony", "plan_for", "stock_grammar"]
 
@@ -23,7 +24,7 @@ class Plan:
 
     def __init__(self, tokenizer: Any, template: ResponseTemplate) -> None:
         self.template = template
-        self.reader = PromptReader(tokenizer, template.spec)
+        self.reader = PromptReader(tokenizer, template)
         self.gate = Gate(tokenizer, template, self.reader)
         self._variants = {(True, True): template}
 
@@ -35,7 +36,7 @@ class Plan:
             fields = {
                 name: field
                 for name, field in spec["fields"].items()
-                if (reasoning or name not in REASONING) and (tools or name != TOOLS)
+                if (reasoning or name not in REASONING_NAMES) and (tools or name != CALLS)
             }
             given: dict[str, Any] = spec.get("defaults") or {}
             defaults = {name: value for name, value in given.items() if name not in spec["fields"]}
@@ -90,7 +91,7 @@ def is_harmony(spec: Mapping[str, Any]) -> bool:
 
 def stock_grammar(spec: Mapping[str, Any]) -> str | None:
     """The name of vLLM's own grammar for calls in the syntax of a template, if it has one."""
-    field: Mapping[str, Any] = spec["fields"].get(TOOLS) or {}
+    field: Mapping[str, Any] = spec["fields"].get(CALLS) or {}
     opener = str(field.get("open") or field.get("open_pattern") or "")
     if "<tool_call>" in opener and field.get("content") == "json":
         return "hermes"

@@ -15,11 +15,10 @@ from typing import Any, cast
 import regex
 
 from respzoo import ResponseParser, ResponseTemplate
+from respzoo.spec import CALLS, REASONING_NAMES
 
-__all__ = ["REASONING", "TOOLS", "Gate", "PromptReader", "decode"]
+__all__ = ["Gate", "PromptReader", "decode"]
 
-REASONING = frozenset({"reasoning_content", "thinking", "reasoning"})
-TOOLS = "tool_calls"
 WINDOW = 64
 # White space in a pattern, as templates write it around a marker: \s* \n? and the like.
 _FRAME = re.compile(r"\\[sn][*+?]{0,2}|\n[*+?]{0,2}")
@@ -45,12 +44,10 @@ def literals(field: Mapping[str, Any], side: str) -> list[str]:
 class PromptReader:
     """Finds the part of a prompt that a template looks at."""
 
-    def __init__(self, tokenizer: Any, spec: Mapping[str, Any]) -> None:
+    def __init__(self, tokenizer: Any, template: ResponseTemplate) -> None:
         self.tokenizer = tokenizer
-        anchor = spec.get("start_anchor")
-        texts = [anchor] if isinstance(anchor, str) else list(anchor or ())
-        pattern = spec.get("start_anchor_pattern") or "|".join(regex.escape(text) for text in texts)
-        self._anchor = regex.compile(pattern, regex.DOTALL)
+        texts = template.anchor_literals or ()
+        self._anchor = template.anchor
         self.literal = texts[0] if texts else ""
         self._first = self._first_ids(texts)
 
@@ -93,7 +90,7 @@ class Gate:
         self.template = template
         self.reader = reader
         fields: dict[str, dict[str, Any]] = template.spec["fields"]
-        self.name = next((name for name in fields if name in REASONING), "")
+        self.name = next((name for name in fields if name in REASONING_NAMES), "")
         field = fields.get(self.name, {})
         self.openers, self.closers = literals(field, "open"), literals(field, "close")
         vocab = cast("dict[str, int]", tokenizer.get_vocab())
@@ -116,10 +113,6 @@ class Gate:
         found = {vocab[text] for text in texts if text in vocab}
         return frozenset(found) if found and len(found) == len(texts) else None
 
-    def begins_inside(self, prefix: str) -> bool:
-        """Whether a prompt leaves the output inside of reasoning."""
-        return bool(self.name) and ResponseParser(self.template, prefix=prefix).region == self.name
-
     def ended(self, prefix: str) -> bool:
         """Whether after this prompt there is no reasoning to wait for."""
         if not self.may_reason:
@@ -129,9 +122,9 @@ class Gate:
             return False
         for event in parser.initial_events:
             # Reasoning that is over, a call that has begun, an answer that has.
-            if event["field"] == self.name or event["field"] == TOOLS or str(event.get("text", "")).strip():
+            if event["field"] == self.name or event["field"] == CALLS or str(event.get("text", "")).strip():
                 return True
-        return parser.region == TOOLS or any(text in prefix for text in self.closers)
+        return parser.region == CALLS or any(text in prefix for text in self.closers)
 
     def ended_within(self, ids: Sequence[int], new: Iterable[int]) -> bool:
         """Whether the last of these ids, `new`, close the reasoning. Looks at no more than those and one marker."""

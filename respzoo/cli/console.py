@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from respzoo.events import Event
+from respzoo.spec import CALLS, REASONING_NAMES
 
 __all__ = ["MALFORMED", "UNKNOWN", "WRONG", "RegionPrinter", "print_json", "style_of"]
 
 MALFORMED, WRONG, UNKNOWN = 1, 2, 3
 
-REASONING = {"reasoning_content", "reasoning", "thinking"}
 STYLES = {"reasoning": "magenta", "content": "green", "tool call": "cyan"}
 
 
@@ -30,9 +30,9 @@ def print_json(console: Console, value: Any, *, indent: int | None = 2) -> None:
 
 def label_of(field: str) -> str:
     """A field's name for people."""
-    if field in REASONING:
+    if field in REASONING_NAMES:
         return "reasoning"
-    return "tool call" if field == "tool_calls" else field
+    return "tool call" if field == CALLS else field
 
 
 def style_of(label: str) -> str:
