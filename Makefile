@@ -33,8 +33,8 @@ types: $(BIN)/.dev  ## pyright, strict
 bench: $(BIN)/.dev  ## speed beside the reference; writes the README's table
 	$(BIN)/python tools/bench/events.py --write README.md $(ARGS)
 
-suite: $(BIN)/.dev  ## canitoolcall's fixtures through the parser: strict, soft, fail
-	$(BIN)/python tools/suite.py $(ARGS)
+suite: $(BIN)/.test  ## canitoolcall's fixtures through the parser; writes the README's table
+	$(BIN)/python tools/suite.py --write README.md $(ARGS)
 
 bench-vllm: .venv-vllm  ## cost of a streamed token in vLLM beside its stock parsers; writes the README's table
 	$(VLLM) tools/bench/vllm_delta.py --write README.md $(ARGS)

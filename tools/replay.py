@@ -1,0 +1,180 @@
+"""canitoolcall's fixtures, read by a parser and judged by the suite's own checks; shared by tools and tests.
+
+A fixture is read whole, and in every default chunking of canitoolcall, whose units are tokens: the recorded ones where
+the tokenizer can be had (Qwen3's, see tools/bench/qwen_tokens.py), otherwise words with each marker of the family in one
+piece; and by character. How a text is read is the caller's: `read` below is our own `MessageStream`, tests/vllm puts the
+adapter in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from canitoolcall.checks import case_status, run_checks
+from canitoolcall.chunking import DEFAULT_STRATEGIES, ChunkStrategy, split
+from canitoolcall.fixtures import Fixture, load_families, load_fixtures
+from canitoolcall.results import CheckResult, Observation, ParsedToolCall, ParseResult, Status, worst_status
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # what is curated is here; what is not is read by a draft
+
+import respzoo
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools" / "bench"))
+
+import qwen_tokens  # noqa: E402 - a script's neighbour, not a package
+
+# The draft for each reference model without a curated family, by how its name begins (the longest counts).
+DRAFTS = {
+    "deepseek-ai/DeepSeek-V3-": "deepseek_v3",
+    "deepseek-ai/DeepSeek-V3.1": "deepseek_v31",
+    "deepseek-ai/DeepSeek-V3.2": "deepseek_v32",
+    "deepseek-ai/DeepSeek-V4-": "deepseek_v4",
+    "deepseek-ai/DeepSeek-V4.1": "deepseek_v41",
+    "google/gemma-4": "gemma4",
+    "zai-org/GLM": "glm4_moe",
+    "moonshotai/Kimi-K2": "kimi_k2",
+    "moonshotai/Kimi-K3": "kimi_k3",
+    "meta-llama/Llama-3": "llama3_json",
+    "meta-llama/Llama-4": "llama4_pythonic",
+    "mistralai/": "mistral_v13",
+    "mistralai/Magistral-Small-2506": "mistral_v11_think",
+    "mistralai/Mistral-7B-Instruct-v0.3": "mistral_v3",
+}
+BY_CHARACTER = ChunkStrategy("char")
+FAMILIES = load_families()
+FIXTURES = {fixture.id: fixture for fixture in load_fixtures()}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one fixture was read. `status` is the suite's; `strictest` counts the pieces that no server sends as well."""
+
+    fixture: Fixture
+    nonstream: ParseResult
+    streams: Mapping[str, ParseResult]
+    rows: tuple[CheckResult, ...]
+
+    @property
+    def status(self) -> Status:
+        return case_status(self.rows)
+
+    @property
+    def strictest(self) -> Status:
+        return worst_status(row.status for row in self.rows)
+
+    def checks(self) -> dict[str, Status]:
+        """The worst status of each check."""
+        statuses: dict[str, list[Status]] = {}
+        for row in self.rows:
+            statuses.setdefault(row.check, []).append(row.status)
+        return {check: worst_status(its) for check, its in statuses.items()}
+
+    def faults(self) -> list[str]:
+        return list(dict.fromkeys(f"{row.check}: {row.detail}" for row in self.rows if row.status is not Status.PASS))
+
+
+def judge(fixture: Fixture, nonstream: ParseResult, streams: Mapping[str, ParseResult]) -> Verdict:
+    observation = Observation(nonstream=nonstream, streams=dict(streams))
+    rows = run_checks(fixture, FAMILIES[fixture.family], observation)
+    return Verdict(fixture, nonstream, streams, tuple(rows))
+
+
+def streamed(
+    units: Sequence[T],
+    special: Collection[T],
+    read: Callable[[Sequence[Sequence[T]]], ParseResult],
+    strategies: Iterable[ChunkStrategy] = DEFAULT_STRATEGIES,
+) -> dict[str, ParseResult]:
+    """What is read of these units under every chunking."""
+    return {strategy.id: read(split(list(units), strategy, special)) for strategy in strategies}
+
+
+def prompt_of(fixture: Fixture) -> str:
+    if fixture.generation_prompt is not None:
+        return fixture.generation_prompt
+    model = FAMILIES[fixture.family].reference_for(fixture.reference_model)
+    return (model.default_generation_prompt if model else None) or ""
+
+
+# ------------------------------------------------------------------------------------------------- by our own parser
+
+
+@cache
+def template_of(model: str) -> tuple[respzoo.ResponseTemplate, bool]:
+    """The template for a model, and whether it is a curated one."""
+    try:
+        return respzoo.get(model), True
+    except (respzoo.UnknownModelError, OSError):
+        pass
+    begins = max((each for each in DRAFTS if model.startswith(each)), key=len)
+    name = DRAFTS[begins]
+    path = ROOT / "tests" / "data" / "templates" / f"{name}.json"
+    return respzoo.ResponseTemplate(json.loads(path.read_text(encoding="utf-8")), name=name), False
+
+
+def units_of(fixture: Fixture) -> list[str]:
+    """The pieces that a server could send, one a token."""
+    ids, pinned = fixture.output_token_ids, fixture.tokenizer
+    if ids is not None and pinned is not None and qwen_tokens.uses_this_vocabulary(pinned.repo):
+        return [piece for piece in qwen_tokens.pieces(ids) if piece]
+    markers = sorted(FAMILIES[fixture.family].markers, key=len, reverse=True)
+    words = rf"(?:{'|'.join(map(re.escape, markers))})|\s*\w{{1,5}}|\s*[^\w\s]{{1,2}}?|\s+"
+    return re.findall(words, fixture.raw_output, re.DOTALL)
+
+
+@cache
+def read(name: str, arguments: Literal["complete", "stream"] = "complete") -> Verdict:
+    """The fixture of this id through `MessageStream`."""
+    fixture = FIXTURES[name]
+    template, _ = template_of(fixture.reference_model)
+    units = units_of(fixture)
+    assert "".join(units) == fixture.raw_output, fixture.id
+    markers = FAMILIES[fixture.family].markers
+    special = {unit for unit in units if unit.strip() in markers}
+
+    def stream(parts: Iterable[Sequence[str]]) -> tuple[dict[str, Any], ParseResult]:
+        reply = template.stream(prefix=prompt_of(fixture), tools=list(fixture.tools), arguments=arguments)
+        deltas = [delta for part in parts for delta in reply.feed("".join(part))]
+        message, last = reply.finish()
+        return message, gathered([*deltas, *last])
+
+    whole, _ = stream([fixture.raw_output])
+    streams = streamed(units, special, lambda parts: stream(parts)[1])
+    streams |= streamed(fixture.raw_output, (), lambda parts: stream(parts)[1], [BY_CHARACTER])
+    return judge(fixture, as_result(whole), streams)
+
+
+def gathered(deltas: Iterable[Mapping[str, Any]]) -> ParseResult:
+    """What an OpenAI client accumulates."""
+    content: list[str] = []
+    reasoning: list[str] = []
+    calls: dict[int, list[str]] = {}
+    for delta in deltas:
+        content.append(delta.get("content", ""))
+        reasoning.append(delta.get("reasoning_content", ""))
+        for call in delta.get("tool_calls", ()):
+            known = calls.setdefault(call["index"], ["", ""])
+            known[0] = known[0] or call["function"].get("name", "")
+            known[1] += call["function"].get("arguments", "")
+    made = tuple(ParsedToolCall(name, arguments) for name, arguments in calls.values())
+    return ParseResult("".join(content) or None, "".join(reasoning) or None, made)
+
+
+def as_result(message: Mapping[str, Any]) -> ParseResult:
+    """A message, as a server would send it."""
+    calls = tuple(
+        ParsedToolCall(call["function"]["name"], json.dumps(call["function"]["arguments"], ensure_ascii=False))
+        for call in message.get("tool_calls") or ()
+    )
+    return ParseResult(message.get("content") or None, message.get("reasoning_content") or None, calls)
