@@ -7,7 +7,7 @@ import logging
 from typing import Any, Literal, cast
 
 from respzoo.events import Dropped
-from respzoo.spec import CALLS, CONTENT, CompiledTemplate, Field
+from respzoo.fields import CALLS, CONTENT, CompiledTemplate, Field
 
 __all__ = ["Draft"]
 
@@ -37,6 +37,8 @@ class Draft:
         """A region of `field` with this text has this value."""
         if field.join is not None:
             self._piece(field, value)
+        elif field.extended and field.key == CALLS:  # in the dialect always one list, whatever the syntaxes
+            self._values[CALLS] = _as_list(self._values.get(CALLS) or []) + _as_list(value)
         elif field.repeats:
             self._values.setdefault(field.key, []).append(value)
         elif field.flat:
@@ -76,11 +78,8 @@ class Draft:
 
     def missing(self) -> list[Field]:
         """The required fields that have no value."""
-        return [
-            field
-            for field in self._template.fields.values()
-            if not field.optional and field.key not in self._values and field.key not in self._pieces
-        ]
+        by_name = {field.name: field for field in self._template.fields.values() if not field.optional}
+        return [field for field in by_name.values() if field.key not in self._values and field.key not in self._pieces]
 
     def message(self) -> dict[str, Any]:
         """The message, without fields that are empty and no defaults."""

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from respzoo.events import Dropped, Event
+from respzoo.fields import CALLS, CONTENT, REASONING, CompiledTemplate, Field
 from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool
-from respzoo.spec import CALLS, CONTENT, REASONING, CompiledTemplate, Field, compile_spec
+from respzoo.spec import compile_spec
 
 __all__ = ["Delta", "FunctionDelta", "MessageStream", "ToolCallDelta", "dump_arguments"]
 
@@ -233,12 +234,17 @@ class MessageStream:
             return
         function = cast("dict[str, Any]", function)
         call = {"type": "function", "function": {"name": function["name"], "arguments": function["arguments"]}}
+        own_id: Any = cast("dict[str, Any]", value).get("id")
+        if not (isinstance(own_id, str) and own_id):
+            own_id = ""
+        elif value is not function:  # the model wrote it, and the template has a place for it
+            call = {"id": own_id, **call}
         deltas.append(
             {
                 "tool_calls": [
                     {
                         "index": len(self._calls),
-                        "id": f"call_{uuid.uuid4().hex[:24]}",
+                        "id": own_id or f"call_{uuid.uuid4().hex[:24]}",
                         "type": "function",
                         "function": {"name": function["name"], "arguments": dump_arguments(function["arguments"])},
                     }

@@ -15,9 +15,11 @@ from respzoo.content import Lexer, TagLexer
 from respzoo.delimiters import Found, Partial, WatchList
 from respzoo.draft import Draft
 from respzoo.events import Dropped, Event
+from respzoo.fields import CompiledTemplate, Field
+from respzoo.leftover import Fault, Leftover
 from respzoo.scanner import Scanner
 from respzoo.schema import Tool, Tools, read_tools
-from respzoo.spec import CompiledTemplate, Field, compile_spec
+from respzoo.spec import compile_spec
 from respzoo.stray import Stray
 from respzoo.value import may_stand_open, read_value, was_closed
 
@@ -49,8 +51,9 @@ class ResponseParser:
 
     __slots__ = (
         "_begins", "_captures", "_dirty", "_draft", "_escaped", "_explicit", "_field", "_finished", "_first", "_held",
-        "_in_string", "_leads", "_lexer", "_name", "_on_malformed", "_on_unfinished", "_opened", "_opener", "_parts",
-        "_prompt_held", "_prompt_region", "_resume", "_scanner", "_stray", "_template", "_tools", "_watch",
+        "_in_string", "_late", "_leads", "_leftover", "_lexer", "_name", "_on_malformed", "_on_unfinished", "_opened",
+        "_opener", "_parts", "_prompt_held", "_prompt_region", "_resume", "_scanner", "_stray", "_template", "_tools",
+        "_watch",
         "initial_events", "prompt_chunks", "prompt_raws",
     )  # fmt: skip
 
@@ -88,6 +91,9 @@ class ResponseParser:
         self._parts: list[str] = []
         self._lexer: Lexer | None = None
         self._watch: WatchList = self._template.outside
+        self._leftover: Leftover | None = None  # of the wrapper that we are in
+        # whether the closer of a region that ended without it may still come: `near`, with nothing between, or `far`
+        self._late: Literal["", "near", "far"] = ""
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
         # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin or,
         # `_in_string`, tells what goes on with it; `_held`: white space that may lead a delimiter or the first
@@ -107,6 +113,8 @@ class ResponseParser:
         self.prompt_chunks = 0
         self.prompt_raws: list[int] = []
         self._leave()
+        if self._template.initial is not None:
+            self._open(self.initial_events, self._template.initial, "", {})
         start = self._template.after_anchor(prefix)
         if start:
             self._scanner.load(start)
@@ -114,6 +122,8 @@ class ResponseParser:
             self._prompt_held = self._scanner.undecided
             if self._explicit:
                 self._prompt_region = len(self._opener) + sum(map(len, self._parts)) + self._prompt_held
+            elif self._leftover is not None:
+                self._prompt_region = self._leftover.size + self._prompt_held
             self.prompt_raws.clear()
 
     @property
@@ -127,9 +137,11 @@ class ResponseParser:
         waits for what may lengthen it counts as closed, an opener as opened."""
         scanner = self._scanner
         field: Field | None = self._field
+        if self._leftover is not None:
+            return self._leftover.wrapper.field
         if not scanner.idle:
             waiting = scanner.waiting(self._watch)
-            if waiting is not None and waiting.kind == "open":
+            if waiting is not None and waiting.kind in ("open", "wrap"):
                 field = self._template.fields[waiting.field]
             elif waiting is not None and waiting.kind in ("close", "end"):
                 field = self._template.implicit
@@ -280,7 +292,7 @@ class ResponseParser:
     def _tune(self) -> None:
         """Set what the hot path needs to know."""
         self._first, self._begins, self._leads, self._in_string = "", None, False, False
-        if self._opened and self._scanner.idle and not self._template.keeps_text:
+        if self._opened and self._late != "near" and self._scanner.idle and not self._template.keeps_text:
             lexer, watch = self._lexer, self._watch
             if lexer is not None and lexer.skip is not None:
                 if lexer.inside is not None:
@@ -327,11 +339,16 @@ class ResponseParser:
                 return
         field = self._field
         if field is None:
-            self._stray.text(events, text)
+            if self._leftover is not None:
+                self._leftover.text(text)
+            else:
+                self._stray.text(events, text)
             return
         if self._lexer is not None:
             self._lexer.text(text)
             self._watch = self._lexer.watch
+        elif self._late == "near" and not text.isspace():
+            self._late, self._watch = "", self._template.outside
         self._chunk(events, text)
 
     def _chunk(self, events: list[Event], text: str) -> None:
@@ -357,20 +374,41 @@ class ResponseParser:
             self._captures.update(found.groups)
             self._close(events, found.text[keep:])
         elif kind == "open":
+            field = self._template.fields[found.delimiter.field]
+            if field is self._field and self._explicit:  # an opener inside the region in which the message began
+                if self._parts or self._opener:
+                    self._chunk(events, found.text)
+                else:
+                    self._opener = found.text
+                return
             self._close(events, "")
-            self._open(events, self._template.fields[found.delimiter.field], found)
+            if self._leftover is not None:
+                self._pass_over(self._leftover.region())
+            self._open(events, field, found.text, found.groups)
         elif kind == "close":
             self._captures.update(found.groups)
             self._close(events, found.text)
+        elif kind == "wrap":
+            self._close(events, "")
+            self._leftover = Leftover(self._template.wrappers[found.delimiter.field], found.text)
+            self._leave()
+        elif kind == "unwrap":
+            self._unwrap(events, found.text, "malformed")
+        elif kind == "late":
+            if self._late:
+                self._late, self._watch = "", self._template.outside
+            else:  # other text has come since
+                self._take(events, found.text)
         elif kind == "anchor":
             self._stray.close(events)
-        else:
+        elif kind != "omit":
             self._stray.marker(events, kind, found.text)
 
-    def _open(self, events: list[Event], field: Field, found: Found) -> None:
+    def _open(self, events: list[Event], field: Field, opener: str, captures: Mapping[str, str]) -> None:
+        self._late = ""
         self._field, self._explicit, self._opened = field, True, True
-        self._captures = dict(found.groups)
-        self._opener = found.text
+        self._captures = dict(captures)
+        self._opener = opener
         self._parts = []
         self._dirty = not field.content.flat
         self._lexer = None if field.lexer is None else field.lexer()
@@ -378,15 +416,19 @@ class ResponseParser:
         events.append({"type": "region_open", "field": field.name})
 
     def _leave(self) -> None:
-        """Be between regions: in the implicit field's, or in nobody's."""
+        """Be between regions: in the implicit field's, in a wrapper's, or in nobody's."""
         self._prompt_region = 0
-        field = self._template.implicit
+        leftover = self._leftover
+        field = self._template.implicit if leftover is None else None
         self._field, self._explicit, self._opened = field, False, False
         self._captures = {}
         self._opener = ""
         self._parts = []
         self._lexer = None
-        self._watch = self._template.outside
+        if leftover is not None:
+            self._watch = leftover.wrapper.watch
+        else:
+            self._watch = self._template.outside_late if self._late else self._template.outside
         self._dirty = field is not None and not field.content.flat
 
     # ----------------------------------------------------------------------------------------------- regions that end
@@ -397,7 +439,29 @@ class ResponseParser:
             self._stray.close(events)
         elif self._opened:
             self._settle(events, field, "".join(self._parts), closer)
+            if self._explicit and field.leaves_late:
+                if not closer:
+                    self._late = "near" if field.ends_with_value else "far"
+                elif field.within is not None:
+                    self._late = "near"
         self._leave()
+
+    def _unwrap(self, events: list[Event], closer: str, reason: Literal["malformed", "unfinished"]) -> None:
+        """A wrapper ends."""
+        leftover = self._leftover
+        assert leftover is not None
+        self._leftover = None
+        fault = leftover.close(closer, reason)
+        if fault is not None and (fault.is_wrapper or reason == "unfinished"):
+            self._malformed(events, self._template.fields[leftover.wrapper.id], fault.raw, fault.error, reason)
+        else:
+            self._pass_over(fault)
+        self._leave()
+
+    def _pass_over(self, fault: Fault | None) -> None:
+        """Text between regions, inside their wrapper, is recorded and not shown."""
+        if fault is not None:
+            self._draft.drop("", fault.raw, fault.error, "malformed", as_content=False)
 
     def _settle(self, events: list[Event], field: Field, body: str, closer: str) -> None:
         """A region has ended by the template's word: its text becomes a value, or is malformed."""
@@ -428,22 +492,24 @@ class ResponseParser:
 
     def _end(self, events: list[Event], partial: Partial | None) -> None:
         """The output has ended behind what is taken, but for text that had begun to be a delimiter."""
-        if partial is not None:
-            if self._explicit:
-                self._close_at_end(events, partial)
-                return
-            opens = [delimiter for delimiter in partial.delimiters if delimiter.kind == "open"]
+        if partial is not None and not self._explicit:
+            opens = [delimiter for delimiter in partial.delimiters if delimiter.kind in ("open", "wrap")]
             begun = [one for one in opens if partial.text.lstrip().startswith(one.markers())]
             if begun:
                 self._close(events, "")
+                if self._leftover is not None:
+                    self._pass_over(self._leftover.region())
                 field = self._template.fields[begun[0].field]
                 self._malformed(events, field, partial.text, "the output ended in its opening", "unfinished")
-                return
-            self._take(events, partial.text)
+            else:
+                self._take(events, partial.text)
+            partial = None
         if self._explicit:
-            self._close_at_end(events)
+            self._close_at_end(events, partial)
         else:
             self._close(events, "")
+        if self._leftover is not None:
+            self._unwrap(events, "", "unfinished")
 
     def _close_at_end(self, events: list[Event], partial: Partial | None = None) -> None:
         """The output ended inside an explicit region. Text is as good as ever; a structured value must be whole."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from respzoo.draft import Draft
 from respzoo.events import Event
-from respzoo.spec import CONTENT
+from respzoo.fields import CONTENT
 
 __all__ = ["Stray"]
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from respzoo.errors import ParseError
+from respzoo.fields import CompiledTemplate
 from respzoo.message import MessageStream
 from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool
-from respzoo.spec import CompiledTemplate, compile_spec
+from respzoo.spec import compile_spec
 
 __all__ = ["OnMalformed", "ResponseTemplate", "with_source"]
 

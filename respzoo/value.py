@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from respzoo.calls import finish_value
 from respzoo.content import Lexer
+from respzoo.fields import CALLS, Field
 from respzoo.schema import Tools
-from respzoo.spec import CALLS, Field, apply_transform
+from respzoo.transform import apply_transform
 
 __all__ = ["may_stand_open", "read_value", "was_closed"]
 
@@ -27,20 +28,31 @@ def read_value(field: Field, body: str, lexer: Lexer | None, captures: Mapping[s
     calls = field.key == CALLS
     value = field.content.parse_lexed(lexer, body, strict=calls)
     if field.transform is not None:
-        if not field.transform_each:
-            value = apply_transform(field.transform, {**captures, "content": value})
-        elif not isinstance(value, list):
-            raise ValueError(f"expected a list of calls, found {type(value).__name__}")
-        else:
-            items = cast("list[Any]", value)
-            if not all(isinstance(item, Mapping) for item in items):
-                raise ValueError("expected a list of objects, found something else in it")
-            value = [apply_transform(field.transform, {**captures, **item}) for item in items]
+        scopes = _scopes(field, value)
+        filled = [apply_transform(field.transform, {**captures, **scope}, extended=field.extended) for scope in scopes]
+        value = filled if field.transform_each else filled[0]
     if not (field.flat and calls):  # calls as bare text are the template's own affair
         value = finish_value(value, tools, calls=calls)
     if field.join is not None and not isinstance(value, str):
         raise ValueError(f"'join' needs text, found {type(value).__name__}")
     return value
+
+
+def _scopes(field: Field, value: Any) -> list[Mapping[str, Any]]:
+    """What the placeholders of the field's transform may name, for each time that it is filled."""
+    if not field.transform_each:
+        return [{"content": value}]
+    pairs = field.transform_each == "pairs"
+    if pairs and isinstance(value, Mapping):
+        value = [value]
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list of calls, found {type(value).__name__}")
+    items = cast("list[Any]", value)
+    if not all(isinstance(item, Mapping) for item in items):
+        raise ValueError("expected a list of objects, found something else in it")
+    if pairs:
+        return [{"key": key, "value": each} for item in items for key, each in item.items()]
+    return items
 
 
 def may_stand_open(field: Field, lexer: Lexer | None, tail: str) -> bool:

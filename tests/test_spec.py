@@ -13,7 +13,8 @@ from transformers.utils.chat_parsing.response_templates import load_response_tem
 
 import respzoo
 from respzoo.errors import Problem
-from respzoo.spec import apply_transform, compile_spec
+from respzoo.spec import compile_spec
+from respzoo.transform import apply_transform
 
 DATA = Path(__file__).parent / "data" / "templates"
 GOOD: dict[str, Any] = {

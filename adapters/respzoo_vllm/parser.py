@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 
 from respzoo import MessageStream, ResponseTemplate, UnknownModelError
 from respzoo.message import Delta
-from respzoo.spec import REASONING_NAMES
+from respzoo.fields import REASONING_NAMES
 from respzoo_vllm import engine
 from respzoo_vllm.forced import ForcedCalls
 from respzoo_vllm.plan import Plan, announce, find_template, is_harmony, logger, plan_for, stock_grammar

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import respzoo
 from respzoo import ResponseTemplate, UnknownModelError
-from respzoo.spec import CALLS, REASONING_NAMES
+from respzoo.fields import CALLS, REASONING_NAMES
 from respzoo_vllm.prompt import Gate, PromptReader
 
 __all__ = ["Plan", "find_template", "is_harmony", "plan_for", "stock_grammar"]

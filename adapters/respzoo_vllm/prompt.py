@@ -15,7 +15,7 @@ from typing import Any, cast
 import regex
 
 from respzoo import ResponseParser, ResponseTemplate
-from respzoo.spec import CALLS, REASONING_NAMES
+from respzoo.fields import CALLS, REASONING_NAMES
 
 __all__ = ["Gate", "PromptReader", "decode"]
 

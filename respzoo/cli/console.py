@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from respzoo.events import Event
-from respzoo.spec import CALLS, REASONING_NAMES
+from respzoo.fields import CALLS, REASONING_NAMES
 
 __all__ = ["MALFORMED", "UNKNOWN", "WRONG", "RegionPrinter", "print_json", "style_of"]
 

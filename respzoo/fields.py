@@ -1,0 +1,111 @@
+"""A compiled template: its fields with their delimiters, the wrappers around them, and what to look for where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import regex
+
+from respzoo.content import ContentParser, Lexer
+from respzoo.delimiters import Delimiter, WatchList
+
+__all__ = ["CALLS", "CONTENT", "REASONING", "REASONING_NAMES", "CompiledTemplate", "Field", "Wrapper"]
+
+REASONING = "reasoning_content"
+CONTENT = "content"
+CALLS = "tool_calls"
+REASONING_NAMES = frozenset({REASONING, "thinking", "reasoning"})
+"""What templates call the field of reasoning."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a message, compiled; or one of the syntaxes that it is written in."""
+
+    id: str
+    """Its name, numbered where the field has several syntaxes."""
+    name: str
+    key: str
+    """Its name in the message: the names of reasoning are one."""
+    open: Delimiter | None
+    close: Delimiter | None
+    content: ContentParser
+    repeats: bool
+    join: str | None
+    optional: bool
+    transform: Any
+    transform_each: bool | Literal["pairs"]
+    extended: bool
+    """Whether the template is in respzoo's dialect."""
+    within: str | None
+    """The wrapper that its regions stand in."""
+    initial: bool
+    ended_by: tuple[str, ...]
+    """The fields whose openers end a region of this one."""
+    ends_with_value: bool
+    watch: WatchList
+    """What ends a region of this field, where its content has no lexer."""
+    lexer: Callable[[], Lexer] | None
+
+    @property
+    def flat(self) -> bool:
+        """Whether the value is the region's own text, so that it can be shown as it comes."""
+        return self.content.name == "text" and self.transform is None
+
+    @property
+    def strip(self) -> bool:
+        return bool(self.content.args.get("strip", True))
+
+    @property
+    def leaves_late(self) -> bool:
+        """Whether its closer, or its wrapper's, may follow a region that has ended without it."""
+        return (self.close is not None and bool(self.ended_by or self.ends_with_value)) or self.within is not None
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """What stands around regions of a field."""
+
+    id: str
+    field: str
+    """The name of the field."""
+    open: Delimiter
+    close: Delimiter
+    watch: WatchList
+    """What is looked for inside: the field's openers, and the wrapper's closer."""
+
+
+@dataclass(frozen=True)
+class CompiledTemplate:
+    """A response template, ready to run. Shared by all streams; nothing in it changes."""
+
+    spec: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    fields: Mapping[str, Field]
+    """By id."""
+    wrappers: Mapping[str, Wrapper]
+    """By id."""
+    implicit: Field | None
+    initial: Field | None
+    """The field in which a message begins."""
+    anchor: regex.Pattern[str]
+    anchor_literals: tuple[str, ...] | None
+    outside: WatchList
+    """What matters outside of explicit regions: every opener, and the implicit field's closer."""
+    outside_late: WatchList
+    """The same, and the closers that may come after their region has ended without them."""
+    keeps_text: bool
+    """Whether a pattern may look at text before it, so that all of it is kept."""
+
+    def after_anchor(self, prompt: str) -> str:
+        """The part of a prompt that the template has written of the assistant's message: what follows the last anchor.
+        Empty when there is no anchor in it."""
+        if self.anchor_literals is not None and len(self.anchor_literals) == 1:
+            _, found, after = prompt.rpartition(self.anchor_literals[0])
+            return after if found else ""
+        end = None
+        for match in self.anchor.finditer(prompt):
+            end = match.end()
+        return "" if end is None else prompt[end:]
