@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from respzoo.content.arguments import faults
 from respzoo.content.base import ContentParser, Lexer, Raw, ValueParser, settle_raw
 from respzoo.content.json import Json, load_strictly
 from respzoo.content.kv_lines import KvLines
@@ -13,6 +14,7 @@ from respzoo.content.text import Bool, Float, Int, Text
 from respzoo.content.xml_inline import TagLexer, XmlInline
 
 __all__ = [
+    "EXTENDED_NAMES",
     "NAMES",
     "ContentParser",
     "Json",
@@ -25,30 +27,29 @@ __all__ = [
     "settle_raw",
 ]
 
-_PLAIN: dict[str, type[ContentParser]] = {
-    parser.name: parser for parser in (Text, Int, Float, Bool, Json, PythonCallList)
+_PARSERS: dict[str, type[ContentParser]] = {
+    parser.name: parser for parser in (Text, Int, Float, Bool, Json, PythonCallList, XmlInline, KvLines)
 }
-NAMES = (*_PLAIN, XmlInline.name, KvLines.name)
+NAMES = tuple(_PARSERS)
 """All content parsers' names."""
+EXTENDED_NAMES = NAMES
+"""And those that the extended language adds."""
 
 
-def make(name: str, args: Mapping[str, Any]) -> ContentParser:
-    """The content parser `name` (one of NAMES) with these `content_args`.
+def make(name: str, args: Mapping[str, Any], *, extended: bool = False) -> ContentParser:
+    """The content parser `name` (one of NAMES) with these `content_args`. `extended`: the template speaks respzoo's
+    dialect; its arguments are all checked, and those that the reference does not know mean something.
 
     Raises:
         regex.error: a pattern among the arguments does not compile.
+        ValueError: `extended`, and an argument is unknown or none of what it may be.
     """
-    if name == XmlInline.name:
-        return XmlInline(args, _value_parser(args))
-    if name == KvLines.name:
-        return KvLines(args, _value_parser(args))
-    return _PLAIN[name](args)
+    parser = _PARSERS[name]
+    if extended and (wrong := faults(name, parser.arguments, args)):
+        raise ValueError("; ".join(wrong))
 
+    def value_parser(spec: Mapping[str, Any]) -> ValueParser:
+        values = make(spec.get("name", "text"), spec.get("args") or {}, extended=extended)
+        return lambda text: values.parse(text, strict=True)
 
-def _value_parser(args: Mapping[str, Any]) -> ValueParser | None:
-    spec = args.get("value_parser")
-    if spec is None:
-        return None
-    parser = make(spec.get("name", "text"), spec.get("args") or {})
-
-    return lambda text: parser.parse(text, strict=True)
+    return parser(args, extended=extended, value_parser=value_parser)

@@ -11,11 +11,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, cast
 
+from respzoo.content.arguments import Argument
 from respzoo.delimiters import Delimiter, Found, WatchList
 
-__all__ = ["ContentParser", "Lexer", "QuoteRules", "QuotedLexer", "Raw", "ValueParser", "settle_raw"]
+__all__ = ["ContentParser", "Lexer", "QuoteRules", "QuotedLexer", "Raw", "ValueParser", "ValueParsers", "settle_raw"]
 
 ValueParser = Callable[[str], Any]
+ValueParsers = Callable[[Mapping[str, Any]], ValueParser]
+"""Makes value parsers of what a template says of them (`{"name": "json", "args": {}}`)."""
 
 
 class Raw:
@@ -99,16 +102,34 @@ class ContentParser:
 
     Attributes:
         name: as in a template's `content`.
+        arguments: what it takes, for a template in the extended language.
         flat: the value is the text itself, so that its pieces can be shown as they come.
         complete_without_closer: a whole value shows its own end, so that a missing closer does not make it suspect.
     """
 
     name: ClassVar[str]
+    arguments: ClassVar[Mapping[str, Argument]] = {}
     flat: ClassVar[bool] = False
     complete_without_closer: ClassVar[bool] = False
 
-    def __init__(self, args: Mapping[str, Any]) -> None:
+    def __init__(
+        self, args: Mapping[str, Any], *, extended: bool = False, value_parser: ValueParsers | None = None
+    ) -> None:
         self.args = args
+        self.extended = extended
+        self._make_value_parser = value_parser
+
+    def extension(self, name: str) -> Any:
+        """An argument that only the extended language has; None without it."""
+        return self.args.get(name) if self.extended else None
+
+    def value_parser(self, spec: Mapping[str, Any] | None) -> ValueParser | None:
+        return None if spec is None or self._make_value_parser is None else self._make_value_parser(spec)
+
+    @property
+    def ends_itself(self) -> bool:
+        """Whether a region may end where its value does (`ends_with_value`)."""
+        return False
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
         """The value of a region's text. `strict` refuses what no JSON object can hold (a call's arguments).
@@ -118,8 +139,11 @@ class ContentParser:
         """
         raise NotImplementedError
 
-    def lexer(self, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
-        """Compile what follows a region of this content: a maker of lexers, or None if a closer is one anywhere."""
+    def lexer(
+        self, field: str, close: Delimiter | None, *, plain: bool, ends: bool = False
+    ) -> Callable[[], Lexer] | None:
+        """Compile what follows a region of this content: a maker of lexers, or None if a closer is one anywhere.
+        `ends`: the region ends with its value, which `ends_itself` must allow."""
         return None
 
     def parse_lexed(self, lexer: Lexer | None, text: str, *, strict: bool = False) -> Any:
@@ -140,11 +164,15 @@ class QuoteRules:
         verbatim: Sequence[tuple[str, str]] = (),
         follow: str,
         first: str = "",
+        brackets: Sequence[str] = (),
+        needed: bool = False,
         plain: bool,
     ) -> None:
         closers = [] if close is None else [close]
         openers = [Delimiter.literal("quote", field, [quote]) for quote in quotes]
         openers += [Delimiter.literal(f"verbatim {number}", field, [pair[0]]) for number, pair in enumerate(verbatim)]
+        pairs = zip(("up", "down"), brackets, strict=False)
+        openers += [Delimiter.literal(kind, field, list(chars)) for kind, chars in pairs]
         self.outside = WatchList([*closers, *openers], plain=plain)
         self.broken = WatchList(closers, plain=plain)
         self.verbatim = [WatchList([Delimiter.literal("unquote", field, [end])], plain=plain) for _, end in verbatim]
@@ -152,9 +180,12 @@ class QuoteRules:
         self.skips = {quote: _skip(pattern) for quote, pattern in inside.items()}
         self.inside = {quote: re.compile(pattern, re.DOTALL).fullmatch for quote, pattern in inside.items()}
         self.strings = re.compile("|".join(rf"{quote}(?:\\.|[^{quote}\\])*{quote}" for quote in quotes), re.DOTALL)
-        self.find_quote = re.compile(f"[{quotes}]").search
+        self.find_quote = re.compile(f"[{re.escape(quotes + ''.join(brackets))}]").search
+        self.quotes = quotes
+        self.brackets = brackets  # those that open and those that close, if the region ends with the first one's fellow
         self.follow = follow  # characters of which one must come after a string, unless the region ends
         self.first = first  # characters of which one must come first, unless all are allowed
+        self.needed = needed  # whether nothing at all is no value where the output ends
 
 
 def _skip(pattern: str) -> Callable[[str, int], int]:
@@ -174,25 +205,25 @@ class QuotedLexer:
     """
 
     def __init__(self, rules: QuoteRules) -> None:
-        self._rules = rules
+        self.rules = rules
         self.watch = rules.outside
         self.skip: Callable[[str, int], int] | None = None
         self.quote = ""
-        self._escaped = False
-        self._after_string = False
-        self._begun = False
+        self.escaped = False
+        self.after_string = False
+        self.begun = False
         self.broken = False
 
     @property
     def heeds(self) -> bool:
-        return self.watch is self._rules.outside
+        return self.watch is self.rules.outside
 
     @property
     def inside(self) -> Callable[[str], object] | None:
-        return None if self.skip is None or self._escaped else self._rules.inside[self.quote]
+        return None if self.skip is None or self.escaped else self.rules.inside[self.quote]
 
     def swallow(self, text: str) -> bool:
-        rules = self._rules
+        rules = self.rules
         closers = rules.broken
         if rules.verbatim or closers.begins is None or closers.begins(text) is not None:
             return False
@@ -211,49 +242,50 @@ class QuotedLexer:
             if end > at:
                 self.text(text[at:end])
             if end < size and not self.broken:
-                self._open(text[end])
+                self.open_string(text[end])
             at = end + 1
         return True
 
-    def _open(self, quote: str) -> None:
-        self._begun = True
-        if self._after_string:  # two strings in a row
-            self._break()
+    def open_string(self, quote: str) -> None:
+        self.begun = True
+        if self.after_string:  # two strings in a row
+            self.break_off()
         else:
             self.quote = quote
-            self.skip = self._rules.skips[quote]
+            self.skip = self.rules.skips[quote]
 
     def text(self, text: str) -> None:
-        if self.watch is not self._rules.outside:
+        if self.watch is not self.rules.outside:
             return
         stripped = text.lstrip()
         if not stripped:
             return
-        if not self._begun:
-            self._begun = True
-            if self._rules.first and stripped[0] not in self._rules.first:
-                self._break()
-        elif self._after_string and stripped[0] not in self._rules.follow:
-            self._break()
-        self._after_string = False
+        if not self.begun:
+            self.begun = True
+            if self.rules.first and stripped[0] not in self.rules.first:
+                self.break_off()
+        elif self.after_string and stripped[0] not in self.rules.follow:
+            self.break_off()
+        self.after_string = False
 
-    def _break(self) -> None:
+    def break_off(self) -> None:
+        """This is no value any more."""
         self.broken = True
         self.skip = None
-        self.watch = self._rules.broken
+        self.watch = self.rules.broken
 
     def stop(self, char: str) -> None:
-        if self._escaped:  # the character behind a backslash that ended a chunk
-            self._escaped = False
-            self.skip = self._rules.skips[self.quote]
+        if self.escaped:  # the character behind a backslash that ended a chunk
+            self.escaped = False
+            self.skip = self.rules.skips[self.quote]
         elif char == self.quote:
             self.skip = None
-            self._after_string = True
+            self.after_string = True
         elif char == "\\":
-            self._escaped = True
+            self.escaped = True
             self.skip = _nowhere
         else:
-            self._break()
+            self.break_off()
 
     def found(self, found: Found, parts: Sequence[str]) -> int | None:
         kind = found.delimiter.kind
@@ -262,25 +294,27 @@ class QuotedLexer:
         if self.broken:
             return None
         if kind == "quote":
-            self._open(found.text)
+            self.open_string(found.text)
             return None
-        self._begun = True
+        self.begun = True
         if kind == "unquote":
-            self.watch = self._rules.outside
-            self._after_string = True
-        elif self._after_string:
-            self._break()
+            self.watch = self.rules.outside
+            self.after_string = True
+        elif self.after_string:
+            self.break_off()
         else:
-            self.watch = self._rules.verbatim[int(kind.removeprefix("verbatim "))]
+            self.watch = self.rules.verbatim[int(kind.removeprefix("verbatim "))]
         return None
 
     def whole(self) -> bool:
-        return not self.broken and self.skip is None and self.watch is self._rules.outside
+        if self.broken or self.skip is not None or self.watch is not self.rules.outside:
+            return False
+        return self.begun or not self.rules.needed
 
     def cut(self, text: str) -> bool:
         if self.broken:
             return False
-        bare = self._rules.strings.sub("", text)
+        bare = self.rules.strings.sub("", text)
         return not self.whole() or sum(map(bare.count, "{[(")) > sum(map(bare.count, "}])"))
 
 

@@ -1,7 +1,8 @@
 """`json`: one JSON value, or a dialect of it that models write.
 
-`unquoted_keys` allows bare words as keys, `string_delims` other marks around strings whose inside is verbatim
-(`<|"|>…<|"|>`), `allow_non_json` returns the text where it is no JSON.
+`unquoted_keys` allows bare words as keys (`loose`: with white space, dashes and the like in them), `string_delims`
+other marks around strings whose inside is verbatim (`<|"|>…<|"|>`), `allow_non_json` returns the text where it is no
+JSON. `sequence` reads any number of values, one after another, into a list.
 """
 
 from __future__ import annotations
@@ -9,19 +10,51 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, cast
 
+from respzoo.content.arguments import BOOLEAN, Argument
 from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules
+from respzoo.content.ending import EndingLexer
 from respzoo.delimiters import Delimiter
 
 __all__ = ["Json", "load_strictly"]
 
 
+_SPACE = re.compile(r"[ \t\n\r]*")
+_BETWEEN = re.compile(r"[ \t\n\r]*[,;]?[ \t\n\r]*")
+_WORD = r"\s*\w+\s*"
+_LOOSE_WORD = r"\s*[^\s\"{}\[\],:][^\"{}\[\],:]*"
+
+
+def _are_pairs(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(
+        isinstance(pair, Sequence)
+        and len(cast("Sequence[Any]", pair)) == 2
+        and all(isinstance(mark, str) and mark for mark in cast("Sequence[Any]", pair))
+        for pair in cast("Sequence[Any]", value)
+    )
+
+
+def _is_looseness(value: object) -> bool:
+    return isinstance(value, bool) or value == "loose"
+
+
 class Json(ContentParser):
     name: ClassVar[str] = "json"
+    arguments: ClassVar[Mapping[str, Argument]] = {
+        "unquoted_keys": Argument("true, false or 'loose'", _is_looseness),
+        "string_delims": Argument("a list of pairs of strings", _are_pairs),
+        "allow_non_json": BOOLEAN,
+        "strip": BOOLEAN,
+        "sequence": BOOLEAN,
+    }
     complete_without_closer: ClassVar[bool] = True
+
+    @property
+    def ends_itself(self) -> bool:
+        return not self.extension("sequence")
 
     @property
     def _delims(self) -> list[tuple[str, str]]:
@@ -40,30 +73,37 @@ class Json(ContentParser):
             return None
         branches.append(r'"(?:\\.|[^"\\])*"')
         if bare_keys:
-            branches.append(r"(?<=[{,])(?P<before>\s*)(?P<key>\w+)(?P<after>\s*):")
+            word = _LOOSE_WORD if self.extension("unquoted_keys") == "loose" else _WORD
+            branches.append(f"(?<=[{{,])(?P<key>{word}):")
         return re.compile("|".join(branches), re.DOTALL)
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
         plain = text if self._dialect is None else self._dialect.sub(_as_json, text)
         try:
+            if self.extension("sequence"):
+                return _sequence(plain, _STRICT if strict else _LENIENT)
             return load_strictly(plain) if strict else json.loads(plain)
         except ValueError as error:
             if self.args.get("allow_non_json"):
                 return text.strip() if self.args.get("strip", True) else text
             raise ValueError(f"not JSON: {error}") from error
 
-    def lexer(self, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
+    def lexer(
+        self, field: str, close: Delimiter | None, *, plain: bool, ends: bool = False
+    ) -> Callable[[], Lexer] | None:
         rules = QuoteRules(
             field,
             close,
             quotes='"',
             breaks=r"\x00-\x1f",
             verbatim=self._delims,
-            follow=":,}]",
+            follow=":,;}]" if self.extension("sequence") else ":,}]",
             first='{["' + "".join(begin[0] for begin, _ in self._delims),
+            brackets=("{[", "}]") if ends else (),
+            needed=bool(self.extension("sequence")),
             plain=plain,
         )
-        return lambda: QuotedLexer(rules)
+        return lambda: EndingLexer(rules) if ends else QuotedLexer(rules)
 
 
 def load_strictly(text: str) -> Any:
@@ -79,9 +119,21 @@ def _as_json(match: re.Match[str]) -> str:
     kind = match.lastgroup
     if kind is None:
         return match[0]
-    if kind == "after":
-        return f'{match["before"]}"{match["key"]}"{match["after"]}:'
+    if kind == "key":
+        return json.dumps(match[kind].strip()) + ":"
     return json.dumps(match[kind])
+
+
+def _sequence(text: str, decoder: json.JSONDecoder) -> list[Any]:
+    values: list[Any] = []
+    match = _SPACE.match(text)
+    while match is not None and match.end() < len(text):
+        value, at = decoder.raw_decode(text, match.end())
+        values.append(value)
+        match = _BETWEEN.match(text, at)
+    if match is not None and values and not match[0].isspace() and match[0]:
+        raise ValueError(f"nothing behind the last {match[0].strip()!r}")
+    return values
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -106,4 +158,5 @@ def _finite_float(text: str) -> float:
     return number
 
 
+_LENIENT = json.JSONDecoder()
 _STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite_float)

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from respzoo.content.base import ContentParser, Raw, ValueParser
+from respzoo.content.arguments import BOOLEAN, CONTENT, STRING, Argument
+from respzoo.content.base import ContentParser, Raw, ValueParsers
 
 __all__ = ["KvLines"]
 
 
 class KvLines(ContentParser):
     name: ClassVar[str] = "kv-lines"
+    arguments: ClassVar[Mapping[str, Argument]] = {
+        "line_sep": STRING,
+        "kv_sep": STRING,
+        "strip": BOOLEAN,
+        "value_parser": CONTENT,
+    }
 
-    def __init__(self, args: Mapping[str, Any], value_parser: ValueParser | None = None) -> None:
-        super().__init__(args)
-        self._value_parser = value_parser
+    def __init__(
+        self, args: Mapping[str, Any], *, extended: bool = False, value_parser: ValueParsers | None = None
+    ) -> None:
+        super().__init__(args, extended=extended, value_parser=value_parser)
+        self._value_parser = self.value_parser(args.get("value_parser"))
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
         line_sep, kv_sep = self.args.get("line_sep", "\n"), self.args.get("kv_sep", ":")

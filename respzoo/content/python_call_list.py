@@ -3,21 +3,30 @@
 The grammar is the strict one of transformers' manual: names may be dotted or dashed; values are strings in either
 quote, numbers, lists, dicts with string keys, and True, False, None (or JSON's spellings); no positional arguments, no
 trailing commas, no repeated names; integers within 2^53, at most 100 levels.
+
+`sequence` reads calls without brackets around them, one a line or with `,` or `;` between them. `raw_strings`, for
+models whose chat template writes `name='text'` without escaping anything: an argument in single quotes is verbatim, up
+to the quote behind which the calls go on (`, other=`, or `)` and another call or the end). Other strings are escaped as
+usual.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules
+from respzoo.content.arguments import BOOLEAN, Argument
+from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules, ValueParsers
+from respzoo.content.ending import EndingLexer
+from respzoo.content.raw_strings import ENDS, RawStringLexer, RawStringRules
 from respzoo.delimiters import Delimiter
 
 __all__ = ["PythonCallList", "read_literal"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_BETWEEN = re.compile(r"[ \t]*(?:[\n\r][ \t\n\r]*)?(?:[,;][ \t\n\r]*)?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<part>\.[0-9]+)?(?P<power>[eE][+-]?[0-9]+)?")
 _STRING = re.compile(r"""'(?P<one>(?:[^'\\\n\r]|\\.)*)'|"(?P<two>(?:[^"\\\n\r]|\\.)*)\"""", re.DOTALL)
@@ -34,17 +43,47 @@ _T = TypeVar("_T")
 
 class PythonCallList(ContentParser):
     name: ClassVar[str] = "python-call-list"
+    arguments: ClassVar[Mapping[str, Argument]] = {"sequence": BOOLEAN, "raw_strings": BOOLEAN}
     complete_without_closer: ClassVar[bool] = True
+
+    def __init__(
+        self, args: Mapping[str, Any], *, extended: bool = False, value_parser: ValueParsers | None = None
+    ) -> None:
+        super().__init__(args, extended=extended, value_parser=value_parser)
+        self._sequence = bool(self.extension("sequence"))
+        self._raw_strings = bool(self.extension("raw_strings"))
+        if self._raw_strings and not self._sequence:
+            raise ValueError("'raw_strings': needs 'sequence': true; it is not known how a list of such calls ends")
+
+    @property
+    def ends_itself(self) -> bool:
+        return not self._sequence
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
         try:
-            return _Reader(text).calls()
+            reader = _Reader(text, raw_strings=self._raw_strings)
+            return reader.sequence() if self._sequence else reader.calls()
         except ValueError as error:
             raise ValueError(f"not a list of calls: {error}") from error
 
-    def lexer(self, field: str, close: Delimiter | None, *, plain: bool) -> Callable[[], Lexer] | None:
-        rules = QuoteRules(field, close, quotes="'\"", breaks=r"\n\r", follow=",)]}:", first="[", plain=plain)
-        return lambda: QuotedLexer(rules)
+    def lexer(
+        self, field: str, close: Delimiter | None, *, plain: bool, ends: bool = False
+    ) -> Callable[[], Lexer] | None:
+        rules = QuoteRules(
+            field,
+            close,
+            quotes="'\"",
+            breaks=r"\n\r",
+            follow=",)]}:",
+            first="" if self._sequence else "[",
+            brackets=("[({", "])}") if ends else (),
+            needed=self._sequence,
+            plain=plain,
+        )
+        if self._raw_strings:
+            raw_rules = RawStringRules(rules, field, close, plain=plain)
+            return lambda: RawStringLexer(raw_rules)
+        return lambda: EndingLexer(rules) if ends else QuotedLexer(rules)
 
 
 def read_literal(text: str) -> Any:
@@ -60,9 +99,10 @@ def read_literal(text: str) -> Any:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, raw_strings: bool = False) -> None:
         self.source = text
         self.at = 0
+        self.raw_strings = raw_strings
 
     def fail(self, what: str) -> NoReturn:
         raise ValueError(f"{what} at character {self.at}")
@@ -107,6 +147,21 @@ class _Reader:
         self.end("closing ']'")
         return calls
 
+    def sequence(self) -> list[dict[str, Any]]:
+        calls: list[dict[str, Any]] = []
+        self.sees("")
+        while self.at < len(self.source):
+            calls.append(self.call())
+            match = _BETWEEN.match(self.source, self.at)
+            assert match is not None
+            self.at = match.end()
+            if self.at < len(self.source):
+                if not match[0].strip(" \t"):
+                    self.fail("expected a line break, ',' or ';' between two calls")
+            elif match[0].strip():
+                self.fail("expected another call")
+        return calls
+
     def end(self, what: str) -> None:
         self.sees("")
         if self.at != len(self.source):
@@ -125,6 +180,8 @@ class _Reader:
     def argument(self) -> tuple[str, Any]:
         key = self.word("a keyword argument")
         self.expect("=", " (arguments go by keyword)")
+        if self.raw_strings and self.sees("'"):
+            return key, self.raw_string()
         return key, self.value(0)
 
     def value(self, depth: int) -> Any:
@@ -173,6 +230,14 @@ class _Reader:
         text = _ESCAPE.sub(self.escape, body)
         self.at = match.end()
         return text
+
+    def raw_string(self) -> str:
+        start = self.at + 1
+        end = ENDS.search(self.source, start)
+        if end is None:
+            self.fail("a string that never ends")
+        self.at = end.start() + 1
+        return self.source[start : end.start()]
 
     def escape(self, match: re.Match[str]) -> str:
         if match["code"] is None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from respzoo.content.arguments import BOOLEAN, PATTERN, Argument
 from respzoo.content.base import ContentParser
 
 __all__ = ["Bool", "Float", "Int", "Text"]
@@ -13,13 +15,18 @@ class Text(ContentParser):
     """`text`: the text itself; `strip` (default true) takes white space off both ends."""
 
     name: ClassVar[str] = "text"
+    arguments: ClassVar[Mapping[str, Argument]] = {"strip": BOOLEAN, "omit_pattern": PATTERN}
     flat: ClassVar[bool] = True
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
         return text.strip() if self.args.get("strip", True) else text
 
 
-class Int(Text):
+class _Scalar(Text):
+    arguments: ClassVar[Mapping[str, Argument]] = {"strip": BOOLEAN}
+
+
+class Int(_Scalar):
     """`int`: a whole number, as Python reads it."""
 
     name: ClassVar[str] = "int"
@@ -28,7 +35,7 @@ class Int(Text):
         return int(super().parse(text))
 
 
-class Float(Text):
+class Float(_Scalar):
     """`float`: a number, as Python reads it."""
 
     name: ClassVar[str] = "float"
@@ -37,7 +44,7 @@ class Float(Text):
         return float(super().parse(text))
 
 
-class Bool(Text):
+class Bool(_Scalar):
     """`bool`: `true` or `1` in any case is True, all else False."""
 
     name: ClassVar[str] = "bool"

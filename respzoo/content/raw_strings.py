@@ -1,0 +1,82 @@
+"""Arguments in single quotes with nothing escaped in them: `f(text='it's so', other=1)`.
+
+Where such a string ends shows only behind it: at the first quote that `, name=` follows, or `)` and then another call
+or the end of them all. So a quote and a bracket may be an end, and the lexer goes on looking for a later one until it
+knows: another call or the region's closer behind them, but for white space, proves them right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from respzoo.content.base import QuotedLexer, QuoteRules
+from respzoo.delimiters import Delimiter, Found, WatchList
+
+__all__ = ["ENDS", "RawStringLexer", "RawStringRules"]
+
+_SPACE = r"[ \t\n\r]*"
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:[\-.][A-Za-z0-9_]+)*"
+_ARGUMENT = rf"'{_SPACE},{_SPACE}{_NAME}{_SPACE}="
+_LAST = rf"'{_SPACE}\)"
+_CALL = rf"(?:[\n\r]{_SPACE}(?:[,;]{_SPACE})?|[,;]{_SPACE}){_NAME}{_SPACE}\("
+
+ENDS = re.compile(rf"(?={_ARGUMENT}|{_LAST}(?:[ \t]*{_CALL}|{_SPACE}\Z))")
+"""Matches, without any text, before the quote that ends such a string."""
+
+
+class RawStringRules:
+    """The watch lists inside such a string: `inside`, and `behind` a bracket that may have ended it."""
+
+    def __init__(self, rules: QuoteRules, field: str, close: Delimiter | None, *, plain: bool) -> None:
+        self.quoted = rules
+        inside = [Delimiter.regex("argument", field, _ARGUMENT), Delimiter.regex("last", field, _LAST)]
+        closers = [] if close is None else [close]
+        self.inside = WatchList(inside, plain=plain)
+        self.behind = WatchList([*closers, *inside, Delimiter.regex("call", field, _CALL)], plain=plain)
+
+
+class RawStringLexer(QuotedLexer):
+    def __init__(self, rules: RawStringRules) -> None:
+        super().__init__(rules.quoted)
+        self._raw = rules
+
+    @property
+    def heeds(self) -> bool:
+        return self.watch is not self._raw.inside and self.watch is not self.rules.broken
+
+    def swallow(self, text: str) -> bool:
+        return False
+
+    def text(self, text: str) -> None:
+        if self.watch is self._raw.behind and not text.isspace():
+            self.watch = self._raw.inside  # it goes on: that was no end
+        super().text(text)
+
+    def found(self, found: Found, parts: Sequence[str]) -> int | None:
+        kind = found.delimiter.kind
+        if self.watch is self._raw.inside and kind in ("close", "call"):
+            return None  # looked for behind an end that was none
+        if kind in ("argument", "call"):
+            self.watch = self.rules.outside
+            self.after_string = False
+            return None
+        if kind == "last":
+            self.watch = self._raw.behind
+            return None
+        if kind == "quote" and found.text == "'" and not self.broken and _is_argument(parts):
+            self.begun = True
+            self.watch = self._raw.inside
+            return None
+        return super().found(found, parts)
+
+    def whole(self) -> bool:
+        return self.watch is self._raw.behind or super().whole()
+
+
+def _is_argument(parts: Sequence[str]) -> bool:
+    """Whether what comes behind these is a call's argument."""
+    for part in reversed(parts):
+        if shown := part.rstrip():
+            return shown.endswith("=")
+    return False
