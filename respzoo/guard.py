@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from respzoo.fields import CompiledTemplate
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsupported, read
 
-__all__ = ["Guard", "Marks", "marks_of"]
+__all__ = ["Guard", "Marks", "guard_for", "marks_of"]
 
+T = TypeVar("T")
 _LOOKS = re.compile(r"(?<!\\)\(\?<?[=!]")  # what a pattern only looks at is spelled in it all the same
 _FIRST_STAND_IN = 0xDB80  # surrogates of the planes for private use, without their other half
 
@@ -112,6 +113,10 @@ class Guard:
         self.held = ""
         return hidden
 
+    def show(self, value: T) -> T:
+        """What comes out of the parser, put back."""
+        return self.marks.show(value) if self.used else value
+
     def _ordinary(self, text: str) -> str:
         marks = self.marks
         if self.held:
@@ -130,6 +135,18 @@ class Guard:
         if count:
             self.used = True
         return hidden
+
+
+def guard_for(template: CompiledTemplate, special_tokens: Collection[str]) -> Guard | None:
+    """A guard for one answer. None: the template's delimiters spell none of these tokens.
+
+    Raises:
+        ValueError: `special_tokens` is one text.
+    """
+    if isinstance(special_tokens, str):
+        raise ValueError(f"special_tokens: expected the texts of all special tokens, found one text {special_tokens!r}")
+    marks = marks_of(template, special_tokens)
+    return None if marks is None else Guard(marks)
 
 
 def marks_of(template: CompiledTemplate, special_tokens: Iterable[str]) -> Marks | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from respzoo.events import Dropped, Event
@@ -88,7 +88,7 @@ class MessageStream:
     """Parse one answer into OpenAI's chat deltas.
 
     Args:
-        template, prefix, tools, on_unfinished: as `ResponseParser` takes them.
+        template, prefix, tools, on_unfinished, special_tokens: as `ResponseParser` takes them.
         arguments: `complete` sends a call when it is whole, in one delta; `stream` may send its arguments in pieces.
         on_malformed: `content` sends a malformed region's raw text as content, `drop` only records it.
 
@@ -106,6 +106,7 @@ class MessageStream:
         arguments: Literal["stream", "complete"] = "stream",
         on_malformed: Literal["content", "drop"] = "content",
         on_unfinished: Literal["content", "drop"] = "drop",
+        special_tokens: Collection[str] | None = None,
     ) -> None:
         check_choice("arguments", arguments, ("stream", "complete"))
         compiled = template if isinstance(template, CompiledTemplate) else compile_spec(template)
@@ -121,7 +122,12 @@ class MessageStream:
         self._by_field.setdefault(CONTENT, content)
         self._calls: list[dict[str, Any]] = []
         self.parser = ResponseParser(
-            compiled, prefix=prefix, tools=tools, on_malformed=on_malformed, on_unfinished=on_unfinished
+            compiled,
+            prefix=prefix,
+            tools=tools,
+            on_malformed=on_malformed,
+            on_unfinished=on_unfinished,
+            special_tokens=special_tokens,
         )
         self._deltas(self.parser.initial_events)
         self._calls.clear()
@@ -134,13 +140,17 @@ class MessageStream:
         """The regions that became no value, in order."""
         return self.parser.dropped
 
-    def feed(self, text: str) -> list[Delta]:
+    def feed(self, text: str, special: Sequence[tuple[int, int]] | None = None) -> list[Delta]:
         """Take the next piece of the output, of any length. Returns the deltas that it decided.
+
+        Args:
+            text, special: as `ResponseParser.feed` takes them.
 
         Raises:
             RuntimeError: after `finish`.
+            ValueError: the stretches do not lie in the text, one after another.
         """
-        events = self.parser.feed(text)
+        events = self.parser.feed(text, special)
         if len(events) == 1 and events[0]["type"] == "region_chunk" and not self.parser.prompt_chunks:
             event = events[0]
             to = self._by_field.get(event["field"])

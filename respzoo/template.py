@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from respzoo.errors import ParseError
@@ -102,9 +102,11 @@ class ResponseTemplate(CompiledTemplate):
             for one, its in zip(texts, prefixes, strict=True)
         ]
 
-    def parser(self, *, prefix: str, tools: Iterable[Tool] | None = None) -> ResponseParser:
+    def parser(
+        self, *, prefix: str, tools: Iterable[Tool] | None = None, special_tokens: Collection[str] | None = None
+    ) -> ResponseParser:
         """A `ResponseParser` for one answer: events."""
-        return ResponseParser(self, prefix=prefix, tools=tools)
+        return ResponseParser(self, prefix=prefix, tools=tools, special_tokens=special_tokens)
 
     def stream(
         self,
@@ -114,6 +116,7 @@ class ResponseTemplate(CompiledTemplate):
         arguments: Literal["stream", "complete"] = "stream",
         on_malformed: Literal["content", "drop"] = "content",
         on_unfinished: Literal["content", "drop"] = "drop",
+        special_tokens: Collection[str] | None = None,
     ) -> MessageStream:
         """A `MessageStream` for one answer: OpenAI's chat deltas."""
         return MessageStream(
@@ -123,6 +126,7 @@ class ResponseTemplate(CompiledTemplate):
             arguments=arguments,
             on_malformed=on_malformed,
             on_unfinished=on_unfinished,
+            special_tokens=special_tokens,
         )
 
 

@@ -26,18 +26,20 @@ SIGNATURES = {
     "ResponseTemplate": "(spec: 'Mapping[str, Any]', *, name: 'str' = '', source: 'str' = '') -> 'None'",
     "ResponseTemplate.parse": "(self, text: 'str | list[str]', *, prefix: 'str | Sequence[str]', "
     "tools: 'Iterable[Tool] | None' = None, on_malformed: 'OnMalformed' = 'raise') -> 'dict[str, Any] | list[dict[str, Any]]'",
-    "ResponseTemplate.parser": "(self, *, prefix: 'str', tools: 'Iterable[Tool] | None' = None) -> 'ResponseParser'",
+    "ResponseTemplate.parser": "(self, *, prefix: 'str', tools: 'Iterable[Tool] | None' = None, "
+    "special_tokens: 'Collection[str] | None' = None) -> 'ResponseParser'",
     "ResponseTemplate.stream": "(self, *, prefix: 'str', tools: 'Iterable[Tool] | None' = None, "
     "arguments: \"Literal['stream', 'complete']\" = 'stream', on_malformed: \"Literal['content', 'drop']\" = 'content', "
-    "on_unfinished: \"Literal['content', 'drop']\" = 'drop') -> 'MessageStream'",
+    "on_unfinished: \"Literal['content', 'drop']\" = 'drop', special_tokens: 'Collection[str] | None' = None) -> 'MessageStream'",
     "ResponseParser": f"(template: '{TEMPLATE}', *, prefix: 'str', tools: 'Iterable[Tool] | None' = None, "
-    "on_malformed: \"Literal['content', 'drop']\" = 'content', on_unfinished: \"Literal['content', 'drop']\" = 'drop') -> 'None'",
-    "ResponseParser.feed": "(self, text: 'str') -> 'list[Event]'",
+    "on_malformed: \"Literal['content', 'drop']\" = 'content', on_unfinished: \"Literal['content', 'drop']\" = 'drop', "
+    "special_tokens: 'Collection[str] | None' = None) -> 'None'",
+    "ResponseParser.feed": "(self, text: 'str', special: 'Sequence[tuple[int, int]] | None' = None) -> 'list[Event]'",
     "ResponseParser.finalize": "(self) -> 'tuple[dict[str, Any], list[Event]]'",
     "MessageStream": f"(template: '{TEMPLATE}', *, prefix: 'str', tools: 'Iterable[Tool] | None' = None, "
     "arguments: \"Literal['stream', 'complete']\" = 'stream', on_malformed: \"Literal['content', 'drop']\" = 'content', "
-    "on_unfinished: \"Literal['content', 'drop']\" = 'drop') -> 'None'",
-    "MessageStream.feed": "(self, text: 'str') -> 'list[Delta]'",
+    "on_unfinished: \"Literal['content', 'drop']\" = 'drop', special_tokens: 'Collection[str] | None' = None) -> 'None'",
+    "MessageStream.feed": "(self, text: 'str', special: 'Sequence[tuple[int, int]] | None' = None) -> 'list[Delta]'",
     "MessageStream.finish": "(self) -> 'tuple[dict[str, Any], list[Delta]]'",
     "TemplateError": "(problems: 'Sequence[Problem]', *, name: 'str' = '') -> 'None'",
     "ParseError": "(text: 'str', *, message: 'Mapping[str, Any]', raw: 'str', field: 'str | None') -> 'None'",
