@@ -6,7 +6,10 @@ patterns' trees become a small automaton that sees each character once. It keeps
 engine would try its alternatives (greedy, lazy, first branch first), and so ends a match exactly where the `regex`
 module does.
 
-It is a lazy DFA: its states are made when a text first reaches them, and are shared by all streams.
+It is a lazy DFA: its states are made when a text first reaches them, and are shared by all streams. Its memory is
+bounded, whatever the pattern: the places are counted while it is built, and of states and moves only so many are kept
+(`_MOST_CELLS`); past that all are forgotten but those that a stream stands in, and made anew. A step that finds its
+move is a dictionary's; one that makes it costs what there are places, so that no text costs more than that a character.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsup
 __all__ = ["Automaton", "State", "beginnings"]
 
 _MOST_NODES = 20_000
+_MOST_MOVES = 200_000  # from place to place: optional parts in a row lead to one another
+_MOST_CHARS = 2_000  # of one state's moves: a class met by a large alphabet
+_MOST_CELLS = 200_000  # of memory in states and their moves, a place or a move each
 
 # A program is a list of nodes, each (char set, next nodes in order of preference). A node with the set None is where
 # a pattern has matched. Empty moves are resolved while it is built: `tails` are what may follow, in order.
@@ -59,6 +65,8 @@ class Automaton:
         self.owners: list[int] = []
         self.follow: list[tuple[int, ...]] = []
         self._states: dict[tuple[int, ...], State] = {}
+        self._cells = 0
+        self.moves = 0
         starts: list[int] = []
         for owner, tree in enumerate(trees):
             self._owner = owner
@@ -73,6 +81,9 @@ class Automaton:
         self.nodes.append(chars)
         self.owners.append(self._owner)
         self.follow.append(follow)
+        self.moves += len(follow)
+        if self.moves > _MOST_MOVES:
+            raise Unsupported(f"an automaton of more than {_MOST_MOVES} moves")
         return len(self.nodes) - 1
 
     def _build(self, node: Node, tails: tuple[int, ...]) -> tuple[int, ...]:
@@ -103,6 +114,7 @@ class Automaton:
             for index in range(loop + 1, len(self.nodes)):
                 if loop in self.follow[index]:
                     self.follow[index] = _splice(self.follow[index], loop, around)
+                    self.moves += len(around)
             entries = around
             copies = node.low
             if copies == 0:
@@ -137,10 +149,18 @@ class Automaton:
         key = tuple(kept)
         state = self._states.get(key)
         if state is None:
-            if len(self._states) > 5_000:  # a pattern with very many states: forget and begin anew
-                self._states.clear()
+            self._remember(len(key) + 1)
             state = self._states.setdefault(key, State(self, key))
         return state
+
+    def _remember(self, cells: int) -> None:
+        """Make room. States lead to one another, so that all moves are forgotten with them."""
+        if self._cells > _MOST_CELLS:
+            for state in list(self._states.values()):
+                state.next.clear()
+            self._states = {self.start.places: self.start}
+            self._cells = 0
+        self._cells += cells
 
     def extend(self, state: State, char: str) -> State | None:
         places: dict[int, None] = {}
@@ -149,7 +169,8 @@ class Automaton:
             if chars is not None and chars.accepts(char):
                 places.update(dict.fromkeys(self.follow[place]))
         result = self.state(tuple(places)) if places else None
-        if len(state.next) > 2_000:  # a class met by a large alphabet
+        self._remember(1)
+        if len(state.next) > _MOST_CHARS:
             state.next.clear()
         state.next[char] = result
         return result

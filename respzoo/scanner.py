@@ -12,6 +12,10 @@ patterns become one automaton. A stream's *scanner* walks the text with it:
 Two candidates in the same state have the same future, so the later one is dropped; the work a character is therefore
 bounded by the template, not by the text. Patterns that the automaton does not know are searched for (search.py), over
 what is undecided only.
+
+What template and text together can do against this is counted: no candidate is followed for more than `_MOST_HELD`
+characters, and what is walked again, many candidates in many states, and the `regex` module's time are taken from the
+stream's allowance (trust.py). When it is used up, `advance` raises TimeoutError.
 """
 
 from __future__ import annotations
@@ -19,11 +23,14 @@ from __future__ import annotations
 from respzoo.automaton import State
 from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
 from respzoo.search import Searched, search
+from respzoo.trust import Allowance, left_until
 
 __all__ = ["Scanner"]
 
 _BEHIND = 4_096  # characters of decided text that a pattern may look behind at
 _SHARE = 16
+_MOST_HELD = 262_144  # characters from where a delimiter may have begun
+_MANY = 16  # candidates at once that are taken for granted
 
 
 class _Candidate:
@@ -57,7 +64,18 @@ class Scanner:
     (a JSON string) may move `at` itself while nothing is held.
     """
 
-    __slots__ = ("_candidates", "_held", "_keep", "_late", "_length", "_patience", "_searched", "at", "text")
+    __slots__ = (
+        "_allowance",
+        "_candidates",
+        "_held",
+        "_keep",
+        "_late",
+        "_length",
+        "_patience",
+        "_searched",
+        "at",
+        "text",
+    )
 
     def __init__(self, *, keep: bool = False) -> None:
         """`keep=True` keeps text that is decided, for patterns that look behind; such a template has no automaton."""
@@ -70,11 +88,17 @@ class Scanner:
         self._late: list[str] = []  # text that is not searched before `_patience` more characters have come
         self._patience = 0
         self._searched: Searched = {}
+        self._allowance = Allowance()
 
     @property
     def idle(self) -> bool:
         """Whether nothing is held and nothing is left to walk."""
         return not self._held and not self._late and self.at >= len(self.text)
+
+    @property
+    def held(self) -> str:
+        """The text that is undecided, or left to walk."""
+        return "".join([*self._held, self.text[self.at :], *self._late])
 
     @property
     def undecided(self) -> int:
@@ -84,8 +108,11 @@ class Scanner:
     def waiting(self, watch: WatchList) -> Delimiter | None:
         """The delimiter that the held text is already, if it only waits for what may lengthen it."""
         if watch.automaton is None:
-            matches = (one for one in watch.delimiters if one.pattern.match(self.text, self.at) is not None)
-            return next(matches, None)
+            deadline = self._allowance.deadline()
+            for one in watch.delimiters:
+                if one.pattern.match(self.text, self.at, timeout=left_until(deadline)) is not None:
+                    return one
+            return None
         first = self._candidates[0] if self._candidates else None
         if first is None or first.ends is None:
             return None
@@ -100,6 +127,7 @@ class Scanner:
                 return
             text = "".join(self._late)
             self._late = []
+        self._allowance.grow(len(text))
         if self._searched:
             self._searched.clear()
         if self.at >= len(self.text) and not self._keep:
@@ -118,6 +146,9 @@ class Scanner:
 
         With `end`, no more text will come: what is held is decided too, and text that had begun to be a delimiter is
         returned as `Partial`.
+
+        Raises:
+            TimeoutError: the stream's allowance is used up; `give_up` then has the text that is not decided.
         """
         automaton, begins = watch.automaton, watch.begins
         if automaton is None or begins is None:
@@ -153,7 +184,8 @@ class Scanner:
                     found_at = at + len(text[at:found_at].rstrip())
                 at = mark = found_at
             base = self._length - mark  # offset in the held text = place in the chunk + base
-            while at < size:
+            stop = min(size, (candidates[0].start if candidates else at + base) + _MOST_HELD - base)
+            while at < stop:
                 char = text[at]
                 at += 1
                 if len(candidates) == 1 and (only := candidates[0]).ends is None and begun.get(char, start) is None:
@@ -178,11 +210,20 @@ class Scanner:
                     candidates = self._step_all(char, at + base, start)
                     if not candidates:
                         break
+                    if len(candidates) > _MANY:
+                        self._allowance.walk(len(candidates))
                 first = candidates[0]
                 if first.ends is not None and (first.state is None or first.state.ended):
                     return self._commit(watch, first, decided_from, mark, at)
-            if candidates:
-                break
+            if not candidates:
+                continue
+            if at + base - candidates[0].start < _MOST_HELD:
+                if at == size:
+                    break
+            elif candidates[0].ends is not None:
+                return self._commit(watch, candidates[0], decided_from, mark, at)
+            else:
+                candidates.clear()  # all this is text
         # the chunk is walked, and something in it may still become a delimiter
         if end:
             for candidate in candidates:
@@ -217,8 +258,15 @@ class Scanner:
             watch.delimiters[number].order != WEAK for number in pending
         )
 
+    def give_up(self) -> str:
+        """Forget everything. Returns the text that was not decided."""
+        text = "".join([*self._held, self.text[self.at :], *self._late])
+        self.reset()
+        return text
+
     def walk_again(self) -> None:
         """Walk what is held from its beginning: the delimiters that matter have changed."""
+        self._allowance.walk(self._length)
         if self._held:
             self.text, self.at = "".join(self._held) + self.text[self.at :], 0
             self._held, self._length, self._candidates = [], 0, []
@@ -227,6 +275,14 @@ class Scanner:
             self._late = []
         self._patience = 0
         self._searched.clear()
+
+    def unread(self, text: str) -> None:
+        """Put back the last text that was returned, to be walked by another watch list."""
+        self.walk_again()
+        if self._keep:
+            self.at -= len(text)
+        else:
+            self.text, self.at = text + self.text[self.at :], 0
 
     def reset(self) -> None:
         """Forget what is held and what is left to walk."""
@@ -273,11 +329,14 @@ class Scanner:
         groups: dict[str, str] = {}
         spans: dict[str, tuple[int, int]] = {}
         if delimiter.has_groups:
-            match = delimiter.pattern.fullmatch(whole, candidate.start, stop)
+            deadline = self._allowance.deadline()
+            match = delimiter.pattern.fullmatch(whole, candidate.start, stop, timeout=left_until(deadline))
+            self._allowance.settle(deadline)
             assert match is not None
             groups = {name: value for name, value in match.groupdict().items() if value is not None}
             spans = {name: (match.start(name) - candidate.start, match.end(name) - candidate.start) for name in groups}
         found = Found(delimiter, whole[candidate.start : stop], groups, spans)
+        self._allowance.walk(len(whole) - stop)
         if stop >= self._length:
             self.at = mark + stop - self._length
         else:  # it ended in an older chunk: what was held behind it is walked again
@@ -296,7 +355,9 @@ class Scanner:
             self.load("".join(self._late))
             self._late = []
         text, at = self.text, self.at
-        hold, found, self.at = search(watch, text, at, self._searched, end=end)
+        deadline = self._allowance.deadline()
+        hold, found, self.at = search(watch, text, at, self._searched, end=end, deadline=deadline)
+        self._allowance.settle(deadline)
         if found is None and not end:
             # a search goes over all that is held: the more that is, the more must come before the next one
             self._patience = (len(text) - hold) // _SHARE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import tracemalloc
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -353,3 +354,76 @@ def test_what_is_held_takes_its_own_size() -> None:
     assert len(found.text) == len("<c> to=f<t>") + 5_000 * len(" more of it")
     assert found.groups == {"name": "f"}
     assert scanner.advance(watch) == ("rest", None)
+
+
+# ----------------------------------------------------------------------------------------------- what is never endless
+
+
+def test_no_candidate_is_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past the limit what was held is text, and a match that waits to grow is the match, at the same place however the
+    text is cut."""
+    monkeypatch.setattr("respzoo.scanner._MOST_HELD", 20)
+    watch = watched([pattern("a", r"<a[^>]*>"), pattern("b", r"<b>(?:\s*</b>)?")])
+    for text, expected in (
+        ("<a" + "x" * 17 + ">.", [("a", "<a" + "x" * 17 + ">", {}), "."]),
+        ("<a" + "x" * 18 + ">.", ["<a" + "x" * 18 + ">."]),
+        ("<a" + "x" * 30 + "<a>", ["<a" + "x" * 30, ("a", "<a>", {})]),
+        ("<b>" + " " * 12 + "</b>", [("b", "<b>" + " " * 12 + "</b>", {})]),
+        ("<b>" + " " * 14 + "</b>.", [("b", "<b>", {}), " " * 14 + "</b>."]),
+        ("<a" * 10 + ">", ["<a" * 10 + ">"]),
+    ):
+        for _, pieces in cuttings(text):
+            assert scan(watch, pieces) == expected, text
+
+
+def test_what_is_held_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("respzoo.scanner._MOST_HELD", 20_000)
+    watch = watched([pattern("a", r"<a[^>]*>")])
+    scanner = Scanner()
+    tracemalloc.start()
+    for _ in range(200):
+        scanner.load("<a" + "x" * 998)
+        scanner.advance(watch)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert scanner.undecided <= 20_000
+    assert kept < 60_000
+
+
+def test_what_is_walked_again_is_counted() -> None:
+    """Each `a` is a match that waits for a `b` behind more of them: a text without one is walked anew from each."""
+    watch = watched([pattern("a", "a(?:a*b)?")])
+    text = "a" * 10_000 + "c"
+    scanner = Scanner()
+    scanner.load(text)
+    done = ""
+    with pytest.raises(TimeoutError):
+        while True:
+            before, found = scanner.advance(watch)
+            assert isinstance(found, Found)
+            done += before + found.text
+    assert 300 < len(done) < 1_000
+    assert done + scanner.give_up() == text
+    assert scanner.idle
+
+
+def test_many_candidates_are_counted() -> None:
+    """Each of these begins anew at every character, and no two beginnings are ever alike."""
+    counts = [pattern(str(size), f"(?:{'a' * size})*b") for size in (2, 3, 5, 7, 11, 13)]
+    scanner = Scanner()
+    scanner.load("a" * 20_000)
+    with pytest.raises(TimeoutError):
+        scanner.advance(watched(counts))
+    assert scanner.give_up() == "a" * 20_000
+
+
+def test_the_regex_modules_time_is_counted() -> None:
+    watch = watched([pattern("a", r"(?=x)(?:a|a)*(?=b)c"), pattern("b", r"(?:a|a)*(?!x)d(?=b)")])
+    scanner = Scanner()
+    text = "a" * 60 + "xc"
+    scanner.load(text)
+    began = time.thread_time()
+    with pytest.raises(TimeoutError):
+        scanner.advance(watch, end=True)
+    assert time.thread_time() - began < 10
+    assert scanner.give_up() == text
