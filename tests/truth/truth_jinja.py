@@ -1,0 +1,134 @@
+"""Turns as upstream's chat templates write them, rendered by transformers' own environment."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import jinja2
+from hypothesis import strategies as st
+from jinja2.sandbox import SandboxedEnvironment
+from truth_programs import llama_cpp_templates, trl_templates
+from truth_turns import Call, Rendered, Turn
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from transformers.utils.chat_template_utils import _compile_jinja_template
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "offered",
+            "description": "Does it.",
+            "parameters": {"type": "object", "properties": {"old": {"type": "integer", "description": "How old."}}, "required": ["old"]},
+        },
+    }
+]
+"""What a prompt's list of tools looks like does not matter to who reads the answer."""
+EARLIER = Call("offered", {"old": 1})
+
+
+@cache
+def loose(chat_template: str) -> jinja2.Template:
+    """Compiled as by transformers, in a sandbox that lets a template change its own lists."""
+    strict = _compile_jinja_template(chat_template).environment
+    environment = SandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    environment.filters["tojson"] = strict.filters["tojson"]
+    environment.globals.update(strict.globals)
+    return environment.from_string(chat_template)
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """One chat template, and how its messages are given to it."""
+
+    family: str
+    source: str
+    """`trl/NAME` or `llama.cpp/NAME`."""
+    stop: Sequence[str]
+    """What it writes behind a turn, one of these: the model's stop token, and white space for the next turn."""
+    variables: Sequence[Mapping[str, Any]] = ({},)
+    """Of the render: thinking on, off, and what else changes the turn."""
+    thinks: Callable[[Mapping[str, Any]], bool] = field(default=lambda variables: True)
+    """Whether the turn may have reasoning under these variables."""
+    as_text: bool = False
+    """Arguments are given as JSON text."""
+    key: str = "reasoning_content"
+    call_id: Callable[[str, int], str] = field(default=lambda name, index: f"call{index:05}")
+    """What the template is given as the call's id."""
+    results: bool = True
+    """It can render a tool's result."""
+    keeps: Callable[[Turn], Turn] = field(default=lambda turn: turn)
+    """What it writes of a turn at all."""
+    gives: Callable[[Turn], Turn] = field(default=lambda turn: turn)
+    """What it is given so that it writes the turn as the model does."""
+    mutable: bool = False
+    """It changes lists, which transformers' sandbox forbids; engines that serve the model allow it."""
+    anchor: str = ""
+    """Where the model's turn begins, if it is not what the generation prompt adds."""
+
+    @property
+    def text(self) -> str:
+        where, _, name = self.source.partition("/")
+        return {"trl": trl_templates, "llama.cpp": llama_cpp_templates}[where]()[name]
+
+    def write(self, messages: Sequence[Mapping[str, Any]], *, prompt: bool, **variables: Any) -> str:
+        compile_ = loose if self.mutable else _compile_jinja_template
+        variables = {"bos_token": "", "eos_token": "", **variables}
+        return compile_(self.text).render(messages=messages, tools=TOOLS, add_generation_prompt=prompt, **variables)
+
+    def calls(self, calls: Sequence[Call], first: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": self.call_id(call.name, first + index),
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": json.dumps(call.arguments, ensure_ascii=False) if self.as_text else call.arguments,
+                },
+            }
+            for index, call in enumerate(calls)
+        ]
+
+    def message(self, turn: Turn, first: int) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": turn.content}
+        if turn.reasoning:
+            message[self.key] = turn.reasoning
+        if turn.calls:
+            message["tool_calls"] = self.calls(turn.calls, first)
+        return message
+
+    def render(self, turn: Turn, draw: Callable[..., Any]) -> tuple[Turn, Rendered]:
+        """The turn less what cannot be written under the variables drawn, and its render."""
+        variables = draw(st.sampled_from(self.variables))
+        if not self.thinks(variables):
+            turn = Turn("", turn.content, turn.calls)
+        before: list[dict[str, Any]] = [{"role": "user", "content": "What is the weather?"}]
+        after_tool = self.results and draw(st.booleans())
+        if after_tool:
+            before.append(self.message(Turn("", "", [EARLIER]), 0))
+            before.append({"role": "tool", "name": "offered", "tool_call_id": self.call_id("offered", 0), "content": "3"})
+        whole = self.write([*before, self.message(self.gives(turn), int(after_tool))], prompt=False, **variables)
+        prompt = self.write(before, prompt=True, **variables)
+        if not whole.startswith(prompt):
+            prompt = self.from_history(before, whole, variables)
+        output = whole[len(prompt) :]
+        stop = next((stop for stop in self.stop if output.endswith(stop)), None)
+        assert stop is not None, (output, self.stop)
+        output = output[: len(output) - len(stop)]
+        if draw(st.booleans()):
+            output += stop.rstrip()
+        return turn, Rendered(prompt, output)
+
+    def from_history(self, before: Sequence[Mapping[str, Any]], whole: str, variables: Mapping[str, Any]) -> str:
+        """The prompt where history is written otherwise than the prompt of a new turn begins: up to the anchor."""
+        head = self.write(before, prompt=False, **variables)
+        assert whole.startswith(head), (head, whole)
+        assert self.anchor, f"history goes on with {whole[len(head) : len(head) + 80]!r}"
+        assert whole.startswith(self.anchor, len(head)), f"{whole[len(head) : len(head) + 80]!r}"
+        return head + self.anchor
