@@ -45,6 +45,8 @@ class Field:
     ended_by: tuple[str, ...]
     """The fields whose openers end a region of this one."""
     ends_with_value: bool
+    leading: bool
+    """Whether its regions begin only before any content."""
     watch: WatchList
     """What ends a region of this field, where its content has no lexer."""
     lexer: Callable[[], Lexer] | None
@@ -92,12 +94,16 @@ class CompiledTemplate:
     """The field in which a message begins."""
     anchor: regex.Pattern[str]
     anchor_literals: tuple[str, ...] | None
-    outside: WatchList
-    """What matters outside of explicit regions: every opener, and the implicit field's closer."""
-    outside_late: WatchList
-    """The same, and the closers that may come after their region has ended without them."""
+    outside: Mapping[tuple[bool, bool], WatchList]
+    """What matters outside of explicit regions: every opener, and the implicit field's closer. Which list counts depends
+    on whether a closer may still come whose region has ended without it, and whether there is content already."""
     keeps_text: bool
     """Whether a pattern may look at text before it, so that all of it is kept."""
+
+    @property
+    def heeds_content(self) -> bool:
+        """Whether it matters that there is content already."""
+        return self.outside[False, True] is not self.outside[False, False]
 
     def after_anchor(self, prompt: str) -> str:
         """The part of a prompt that the template has written of the assistant's message: what follows the last anchor.

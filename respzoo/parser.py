@@ -8,23 +8,25 @@ at hand and `feed` returns at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from respzoo.content import Lexer, TagLexer
 from respzoo.delimiters import Found, Partial, WatchList
 from respzoo.draft import Draft
 from respzoo.events import Dropped, Event
-from respzoo.fields import CompiledTemplate, Field
+from respzoo.fields import CONTENT, CompiledTemplate, Field
+from respzoo.guard import guard_for
 from respzoo.leftover import Fault, Leftover
 from respzoo.scanner import Scanner
 from respzoo.schema import Tool, Tools, read_tools
-from respzoo.spec import compile_spec
+from respzoo.spec import GIVEN_BACK, compile_spec
 from respzoo.stray import Stray
 from respzoo.value import may_stand_open, read_value, was_closed
 
 __all__ = ["ResponseParser", "check_choice"]
 
+_NOTHING = WatchList([])
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
 
 
@@ -37,10 +39,12 @@ class ResponseParser:
         tools: what the model was offered, as `apply_chat_template` takes them; types the arguments of its calls.
         on_malformed: `content` returns a malformed region's raw text as content, `drop` only records it.
         on_unfinished: the same for a region that the end of the output cut off.
+        special_tokens: the texts of the tokenizer's special tokens. Where `feed` is told what they wrote, a delimiter
+            that spells one is found there only: markup that the model quotes is text.
 
     Raises:
         TemplateError: the plain dict is no template.
-        ValueError: `prefix` is None, or a policy is none of those named.
+        ValueError: `prefix` is None, a policy is none of those named, or `special_tokens` is one text.
 
     Attributes:
         initial_events: what the prefix has already opened, written or closed.
@@ -50,10 +54,10 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_begins", "_captures", "_dirty", "_draft", "_escaped", "_explicit", "_field", "_finished", "_first", "_held",
-        "_in_string", "_late", "_leads", "_leftover", "_lexer", "_name", "_on_malformed", "_on_unfinished", "_opened",
-        "_opener", "_parts", "_prompt_held", "_prompt_region", "_resume", "_scanner", "_stray", "_template", "_tools",
-        "_watch",
+        "_begins", "_begun", "_captures", "_dirty", "_draft", "_escaped", "_exhausted", "_explicit", "_field", "_finished",
+        "_first", "_guard", "_held", "_in_string", "_late", "_leads", "_leftover", "_lexer", "_name", "_on_malformed",
+        "_on_unfinished", "_opened", "_opener", "_parts", "_prompt_held", "_prompt_region", "_rest", "_resume",
+        "_scanner", "_stray", "_template", "_tools", "_watch",
         "initial_events", "prompt_chunks", "prompt_raws",
     )  # fmt: skip
 
@@ -65,6 +69,7 @@ class ResponseParser:
         tools: Iterable[Tool] | None = None,
         on_malformed: Literal["content", "drop"] = "content",
         on_unfinished: Literal["content", "drop"] = "drop",
+        special_tokens: Collection[str] | None = None,
     ) -> None:
         if not isinstance(prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValueError(
@@ -78,6 +83,7 @@ class ResponseParser:
         self._on_malformed = on_malformed
         self._on_unfinished = on_unfinished
         self._scanner = Scanner(keep=self._template.keeps_text)
+        self._guard = None if special_tokens is None else guard_for(self._template, special_tokens)
         self._draft = Draft(self._template)
         self._stray = Stray(self._draft)
         self._finished = False
@@ -90,8 +96,11 @@ class ResponseParser:
         self._opener = ""
         self._parts: list[str] = []
         self._lexer: Lexer | None = None
-        self._watch: WatchList = self._template.outside
+        self._watch: WatchList = self._template.outside[False, False]
         self._leftover: Leftover | None = None  # of the wrapper that we are in
+        self._exhausted = False  # whether nothing is looked for any more
+        self._begun = False  # whether there is content
+        self._rest = ""  # text that turned out not to be of the region that took it
         # whether the closer of a region that ended without it may still come: `near`, with nothing between, or `far`
         self._late: Literal["", "near", "far"] = ""
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
@@ -129,7 +138,14 @@ class ResponseParser:
     @property
     def dropped(self) -> list[Dropped]:
         """The regions that became no value, in order."""
-        return self._draft.dropped
+        dropped = self._draft.dropped
+        return dropped if self._guard is None else self._guard.show(dropped)
+
+    @property
+    def held(self) -> str:
+        """The text that was fed and is not decided yet."""
+        held = self._held + self._scanner.held
+        return held if self._guard is None else self._guard.show(held)
 
     @property
     def region(self) -> str | None:
@@ -147,12 +163,20 @@ class ResponseParser:
                 field = self._template.implicit
         return None if field is None else field.name
 
-    def feed(self, text: str) -> list[Event]:
+    def feed(self, text: str, special: Sequence[tuple[int, int]] | None = None) -> list[Event]:
         """Take the next piece of the output, of any length. Returns what it decided.
+
+        Args:
+            text: the piece.
+            special: which stretches of it, from where to where, special tokens wrote; None: nobody knows. Of use with
+                `special_tokens` only.
 
         Raises:
             RuntimeError: after `finalize`.
+            ValueError: the stretches do not lie in the text, one after another.
         """
+        if self._guard is not None:
+            return self._feed_guarded(text, special)
         if self._first not in text and text:
             if self._leads:
                 if text.rstrip() is not text:  # an unchanged string is returned as it is; if not, no harm is done
@@ -188,6 +212,15 @@ class ResponseParser:
         if match.end() == len(text) and match.end() - match.start() == 1:
             return self._hold_space(text, match.start())
         return self._feed_slowly(text)
+
+    def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Event]:
+        guard, self._guard = self._guard, None
+        assert guard is not None
+        try:
+            events = self.feed(guard.end() if end else guard.feed(text, special))
+        finally:
+            self._guard = guard
+        return guard.show(events)
 
     def _hold_space(self, text: str, end: int) -> list[Event]:
         """No delimiter begins in this text before `end`, where one may begin; white space before that may lead it."""
@@ -237,7 +270,8 @@ class ResponseParser:
         """
         if self._finished:
             raise RuntimeError("this parser is finished; one parser reads one answer")
-        events: list[Event] = []
+        guard = self._guard
+        events: list[Event] = [] if guard is None else self._feed_guarded("", (), end=True)
         self._scanner.load(self._held)
         self._held = ""
         self._pump(events, end=True)
@@ -245,7 +279,8 @@ class ResponseParser:
         self._first, self._begins = "", None
         for field in self._draft.missing():
             self._malformed(events, field, "", "a required field is missing", "malformed")
-        return self._draft.message(), events
+        message = self._draft.message()
+        return (message, events) if guard is None else (guard.show(message), guard.show(events))
 
     # ------------------------------------------------------------------------------------------------------ the loop
 
@@ -261,25 +296,37 @@ class ResponseParser:
                     self._close_at_end(events)
                 continue
             watch = self._watch
-            before, found = scanner.advance(watch, end=end)
+            try:
+                before, found = scanner.advance(watch, end=end)
+            except TimeoutError:
+                self._stop_looking(events)
+                continue
             if before:
                 self._take(events, before)
+                if self._rest:  # part of it was not the region's that has ended in it, nor is what follows
+                    moved = len(before) > len(self._rest)
+                    stuck = 0 if moved else stuck + 1
+                    self._unread("" if found is None else found.text)
+                    if moved or not self._is_stuck(stuck) or self._step_over(events):
+                        continue
+                    break
                 stuck = 0
-                if found is None and self._watch is not watch and not scanner.idle:
-                    scanner.walk_again()  # what is held was held for other delimiters
+                if self._watch is not watch and not (found is None and scanner.idle):
+                    self._unread("" if found is None else found.text)  # it was found among other delimiters
                     continue
             if isinstance(found, Found):
-                if found.text:
-                    stuck = 0
-                else:  # empty delimiters could follow one another for ever
-                    stuck += 1
-                    if stuck > 2 * len(self._template.fields):
-                        if self._step_over(events):
-                            continue
-                        if end:
-                            self._end(events, None)
-                        break
+                stuck = 0 if found.text else stuck + 1
+                if self._is_stuck(stuck):
+                    if self._step_over(events):
+                        continue
+                    if end:
+                        self._end(events, None)
+                    break
                 self._found(events, found)
+                if self._rest:
+                    if self._rest == found.text:
+                        stuck += 1
+                    self._unread("")
             elif not end:
                 break
             else:
@@ -292,13 +339,25 @@ class ResponseParser:
     def _tune(self) -> None:
         """Set what the hot path needs to know."""
         self._first, self._begins, self._leads, self._in_string = "", None, False, False
-        if self._opened and self._late != "near" and self._scanner.idle and not self._template.keeps_text:
+        template = self._template
+        if self._late == "near" or (template.heeds_content and not self._begun):
+            return  # the next text of the implicit field changes what is looked for
+        if self._opened and self._scanner.idle and not template.keeps_text:
             lexer, watch = self._lexer, self._watch
             if lexer is not None and lexer.skip is not None:
                 if lexer.inside is not None:
                     self._first, self._begins, self._in_string = lexer.quote, lexer.inside, True
             elif lexer is None or not lexer.heeds:
                 self._first, self._begins, self._leads = watch.first, watch.begins, watch.leads
+
+    def _is_stuck(self, times: int) -> bool:
+        """Empty delimiters, and regions that end where they began, could follow one another for ever."""
+        return times > 2 * len(self._template.fields)
+
+    def _unread(self, found: str) -> None:
+        """What a region left over is to be looked at again, and what was found behind it."""
+        rest, self._rest = self._rest, ""
+        self._scanner.unread(rest + found)
 
     def _step_over(self, events: list[Event]) -> bool:
         """Take one character as text, for want of any other progress."""
@@ -319,10 +378,15 @@ class ResponseParser:
         stop = lexer.skip(text, at)
         end = min(stop + 1, len(text))
         scanner.at = end
-        self._chunk(events, text[at:end])
         if stop < len(text):
             lexer.stop(text[stop])
             self._watch = lexer.watch
+            if self._gives_up(lexer):
+                self._chunk(events, text[at:stop])
+                self._give_up(events, text[stop])
+                self._unread("")
+                return True
+        self._chunk(events, text[at:end])
         return True
 
     def _take(self, events: list[Event], text: str) -> None:
@@ -344,12 +408,63 @@ class ResponseParser:
             else:
                 self._stray.text(events, text)
             return
-        if self._lexer is not None:
-            self._lexer.text(text)
-            self._watch = self._lexer.watch
-        elif self._late == "near" and not text.isspace():
-            self._late, self._watch = "", self._template.outside
+        lexer = self._lexer
+        if lexer is not None:
+            lexer.text(text)
+            self._watch = lexer.watch
+            if self._gives_up(lexer):
+                rest = text.lstrip()
+                self._chunk(events, text[: len(text) - len(rest)])
+                self._give_up(events, rest)
+                return
+        elif not self._explicit and (self._late == "near" or not self._begun) and not text.isspace():
+            self._begun = True
+            if self._late == "near":
+                self._late = ""
+            self._watch = self._outside
         self._chunk(events, text)
+
+    def _stop_looking(self, events: list[Event]) -> None:
+        """Template and text together cost more than an answer may (trust.py): a structured region is malformed, all
+        that follows is text."""
+        rest = self._scanner.give_up()
+        self._late, self._exhausted = "", True
+        if self._explicit and not self._dirty:
+            self._lexer, self._watch = None, _NOTHING
+            self._take(events, rest)
+            return
+        field = self._field
+        if self._explicit and field is not None:
+            raw = self._opener + "".join(self._parts) + rest
+            self._malformed(events, field, raw, "looking for its end took too long", "malformed")
+            rest = ""
+        if self._leftover is not None:
+            self._unwrap(events, "", "malformed")
+        else:
+            self._watch = _NOTHING
+        if self._explicit:
+            self._leave()
+        if rest:
+            self._take(events, rest)
+
+    @property
+    def _outside(self) -> WatchList:
+        if self._exhausted:
+            return _NOTHING
+        return self._template.outside[bool(self._late), self._begun]
+
+    def _gives_up(self, lexer: Lexer) -> bool:
+        """Whether the region should have ended with its value, and there can be none any more."""
+        return lexer.broken and self._field is not None and self._field.ends_with_value
+
+    def _give_up(self, events: list[Event], rest: str) -> None:
+        """End the region before `rest`, which is not its own: nothing else would."""
+        field = self._field
+        assert field is not None
+        raw = self._opener + "".join(self._parts)
+        self._malformed(events, field, raw, "what follows its opening cannot be a value", "malformed")
+        self._leave()
+        self._rest = rest
 
     def _chunk(self, events: list[Event], text: str) -> None:
         field = self._field
@@ -357,8 +472,9 @@ class ResponseParser:
         if not self._opened:
             self._opened = True
             events.append({"type": "region_open", "field": field.name})
-        self._parts.append(text)
-        events.append({"type": "region_chunk", "field": field.name, "text": text, "dirty": self._dirty})
+        if text:
+            self._parts.append(text)
+            events.append({"type": "region_chunk", "field": field.name, "text": text, "dirty": self._dirty})
 
     def _found(self, events: list[Event], found: Found) -> None:
         self._prompt_held = 0
@@ -367,7 +483,10 @@ class ResponseParser:
             keep = self._lexer.found(found, self._parts)
             self._watch = self._lexer.watch
             if keep is None:
-                self._chunk(events, found.text)
+                if self._gives_up(self._lexer):
+                    self._give_up(events, found.text)
+                else:
+                    self._chunk(events, found.text)
                 return
             if keep:
                 self._chunk(events, found.text[:keep])
@@ -384,7 +503,13 @@ class ResponseParser:
             self._close(events, "")
             if self._leftover is not None:
                 self._pass_over(self._leftover.region())
-            self._open(events, field, found.text, found.groups)
+            begin = found.spans.get(GIVEN_BACK) if field.extended else None
+            if begin is None:
+                self._open(events, field, found.text, found.groups)
+            else:
+                groups = {name: text for name, text in found.groups.items() if name != GIVEN_BACK}
+                self._open(events, field, found.text[: begin[0]], groups)
+                self._rest = found.text[begin[0] :]
         elif kind == "close":
             self._captures.update(found.groups)
             self._close(events, found.text)
@@ -396,7 +521,8 @@ class ResponseParser:
             self._unwrap(events, found.text, "malformed")
         elif kind == "late":
             if self._late:
-                self._late, self._watch = "", self._template.outside
+                self._late = ""
+                self._watch = self._outside
             else:  # other text has come since
                 self._take(events, found.text)
         elif kind == "anchor":
@@ -405,7 +531,9 @@ class ResponseParser:
             self._stray.marker(events, kind, found.text)
 
     def _open(self, events: list[Event], field: Field, opener: str, captures: Mapping[str, str]) -> None:
-        self._late = ""
+        self._begun |= field.key == CONTENT
+        if self._late == "near" or field.ended_by:
+            self._late = ""
         self._field, self._explicit, self._opened = field, True, True
         self._captures = dict(captures)
         self._opener = opener
@@ -428,7 +556,7 @@ class ResponseParser:
         if leftover is not None:
             self._watch = leftover.wrapper.watch
         else:
-            self._watch = self._template.outside_late if self._late else self._template.outside
+            self._watch = self._outside
         self._dirty = field is not None and not field.content.flat
 
     # ----------------------------------------------------------------------------------------------- regions that end
@@ -439,11 +567,8 @@ class ResponseParser:
             self._stray.close(events)
         elif self._opened:
             self._settle(events, field, "".join(self._parts), closer)
-            if self._explicit and field.leaves_late:
-                if not closer:
-                    self._late = "near" if field.ends_with_value else "far"
-                elif field.within is not None:
-                    self._late = "near"
+            if self._explicit and self._late != "far" and field.leaves_late and not (closer and field.within is None):
+                self._late = "far" if field.ended_by else "near"
         self._leave()
 
     def _unwrap(self, events: list[Event], closer: str, reason: Literal["malformed", "unfinished"]) -> None:
@@ -484,6 +609,7 @@ class ResponseParser:
         self, events: list[Event], field: Field, raw: str, error: str, reason: Literal["malformed", "unfinished"]
     ) -> None:
         self.prompt_raws.append(self._prompt_region or self._prompt_held)
+        self._begun |= reason == "malformed"
         policy = self._on_malformed if reason == "malformed" else self._on_unfinished
         self._draft.drop(field.name, raw, error, reason, as_content=policy == "content")
         events.append({"type": "region_malformed", "field": field.name, "raw": raw, "error": error, "reason": reason})
@@ -530,6 +656,13 @@ class ResponseParser:
             self._close(events, closer)
             return
         body = "".join(self._parts)
+        if tail and not tail.isspace() and partial is not None:
+            kinds = {delimiter.kind for delimiter in partial.delimiters}
+            if not kinds & {"close", "end"}:  # not the closer, but more of the value was cut
+                self._chunk(events, tail)
+                self._malformed(events, field, self._opener + body + tail, "the output ended inside it", "unfinished")
+                self._leave()
+                return
         if field.close is None or may_stand_open(field, lexer, tail):
             try:
                 value = self._value(field, body + (tail if field.close is None else ""))

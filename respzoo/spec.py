@@ -14,22 +14,25 @@ from typing import Any, cast
 
 import regex
 
-from respzoo.content import NAMES, ContentParser, Lexer, make
+from respzoo.content import EXTENDED_NAMES, NAMES, ContentParser, Lexer, make
 from respzoo.delimiters import WEAK, Delimiter, WatchList
 from respzoo.errors import Problem, TemplateError
 from respzoo.fields import REASONING, REASONING_NAMES, CompiledTemplate, Field, Wrapper
 from respzoo.problems import Problems, kind, listed, short
 from respzoo.transform import check_transform
 
-__all__ = ["DIALECT", "compile_spec"]
+__all__ = ["DIALECT", "GIVEN_BACK", "compile_spec"]
 
 DIALECT = "respzoo"
+GIVEN_BACK = "value"
+"""In the dialect, the group of an opener whose text is the beginning of the region's own."""
 
 _TEMPLATE_KEYS = frozenset({"version", "defaults", "fields", "start_anchor", "start_anchor_pattern"})
 _FIELD_KEYS = frozenset({"open", "open_pattern", "close", "close_pattern", "content", "content_args"}) | frozenset(
     {"repeats", "join", "optional", "transform", "transform_each"}
 )
-_EXTENSION_KEYS = frozenset({"within", "ended_by", "initial", "ends_with_value"})
+_FLAGS = ("initial", "leading", "ends_with_value")
+_EXTENSION_KEYS = frozenset({"within", "ended_by", *_FLAGS})
 _SHARED_KEYS = ("repeats", "join", "optional")
 """What the first of several syntaxes says for all."""
 
@@ -162,7 +165,7 @@ def _syntax(problems: Problems, path: str, name: str, id: str, raw: Any, *, exte
         check_transform(problems, f"{path}.transform", transform, extended=extended)
     else:
         groups = {group for delimiter in (opener, closer) if delimiter for group in delimiter.pattern.groupindex}
-        if groups:
+        if groups - ({GIVEN_BACK} if extended else set()):
             problems.add(
                 path,
                 f"named group(s) {listed(groups)} in its patterns go nowhere without a 'transform'; "
@@ -184,9 +187,8 @@ def _syntax(problems: Problems, path: str, name: str, id: str, raw: Any, *, exte
             "transform": transform,
             "transform_each": each,
             "extended": extended,
-            "initial": False,
             "ended_by": (),
-            "ends_with_value": False,
+            **dict.fromkeys(_FLAGS, False),
         },
     )
     if extended:
@@ -196,7 +198,7 @@ def _syntax(problems: Problems, path: str, name: str, id: str, raw: Any, *, exte
 
 def _extensions(problems: Problems, draft: _Draft, raw: Mapping[str, Any]) -> None:
     path, values = draft.path, draft.values
-    for key in ("initial", "ends_with_value"):
+    for key in _FLAGS:
         value = raw.get(key, False)
         values[key] = value is True
         if not isinstance(value, bool):
@@ -211,6 +213,8 @@ def _extensions(problems: Problems, draft: _Draft, raw: Mapping[str, Any]) -> No
             problems.add(f"{path}.{key}", "only for a field of text without a transform")
     if values["ended_by"] and draft.is_implicit:
         problems.add(f"{path}.ended_by", "every opener ends the implicit field already")
+    if values["leading"] and not draft.has_opener:
+        problems.add(f"{path}.leading", "needs an 'open'; it says where that counts")
     content: ContentParser | None = values["content"]
     if values["ends_with_value"]:
         if draft.is_implicit:
@@ -265,8 +269,9 @@ def _check_together(problems: Problems, drafts: Sequence[_Draft]) -> None:
 
 def _content(problems: Problems, path: str, raw: Mapping[str, Any], *, extended: bool) -> ContentParser | None:
     content = raw.get("content", "text")
-    if not isinstance(content, str) or content not in NAMES:
-        problems.add(f"{path}.content", f"expected one of {listed(NAMES, sort=False)}, found {content!r}")
+    names = EXTENDED_NAMES if extended else NAMES
+    if not isinstance(content, str) or content not in names:
+        problems.add(f"{path}.content", f"expected one of {listed(names, sort=False)}, found {content!r}")
         return None
     args = raw.get("content_args")
     try:
@@ -368,13 +373,20 @@ def _assemble(
         )
         for id, pair in wrapping.items()
     }
-    outside = openers({field.name for field in fields.values()})
-    if implicit is None:
-        outside += _sink_delimiters(every, fields.values(), anchor)
-    else:
+    always = [] if implicit is not None else _sink_delimiters(every, fields.values(), anchor)
+    if implicit is not None:
         omit = next((draft.omit for draft in drafts if draft.is_implicit), None)
-        outside += [one for one in (implicit.close, omit) if one is not None]
+        always = [one for one in (implicit.close, omit) if one is not None]
     late = _late_closers(fields.values(), wrappers)
+    first = openers({field.name for field in fields.values()})
+    leading = [field.open for field in fields.values() if field.leading]
+    then = [opener for opener in first if opener not in leading]
+    lists: dict[tuple[bool, bool], WatchList] = {}
+    for is_late, closers in ((False, []), (True, late)):
+        lists[is_late, False] = (
+            WatchList([*first, *always, *closers], plain=plain) if closers or not is_late else lists[False, False]
+        )
+        lists[is_late, True] = WatchList([*then, *always, *closers], plain=plain) if leading else lists[is_late, False]
     return CompiledTemplate(
         spec=spec,
         defaults=copy.deepcopy(defaults),
@@ -384,8 +396,7 @@ def _assemble(
         initial=next((field for field in fields.values() if field.initial), None),
         anchor=anchor.pattern,
         anchor_literals=anchor.literals,
-        outside=WatchList(outside, plain=plain),
-        outside_late=WatchList([*outside, *late], plain=plain),
+        outside=lists,
         keeps_text=keeps_text,
     )
 
