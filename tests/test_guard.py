@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from respzoo.guard import Guard, Marks, marks_of
+from respzoo.plugins import loaded
 from respzoo.template import ResponseTemplate
 
 TOKENS = ("<|end|>", "<|start|>", "[CALL]", "<|en")
@@ -156,3 +158,239 @@ def test_only_what_the_template_spells_is_guarded(field: dict[str, Any], guarded
     marks = marks_of(template, special)
     assert set(marks.tokens if marks else ()) == guarded
     assert marks_of(template, list(special)) is marks
+
+
+# ------------------------------------------------------------------------------------------------ through the parser
+# In these texts «…» is what a special token wrote.
+
+SPECIAL = {
+    "gpt_oss": ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>"),
+    "mistral_v13": ("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[INST]", "[/INST]", "</s>"),
+    "kimi_k3": ("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"),
+    "gemma4": ("<|tool_call>", "<tool_call|>", '<|"|>', "<|channel>", "<channel|>", "<turn|>", "<|turn>"),
+}
+
+
+def one_call(**arguments: Any) -> list[dict[str, Any]]:
+    return [{"type": "function", "function": {"name": "f", "arguments": arguments}}]
+
+
+CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "harmony: markup quoted in the reasoning": (
+        "gpt_oss",
+        "«<|channel|>»analysis«<|message|>»It ends with <|end|><|start|>assistant<|channel|>commentary to=functions.f"
+        "<|message|>{}<|call|>, I think.«<|end|>»«<|start|>»assistant«<|channel|>»final«<|message|>»Hi.«<|return|>»",
+        {
+            "reasoning_content": "It ends with <|end|><|start|>assistant<|channel|>commentary to=functions.f<|message|>"
+            "{}<|call|>, I think.",
+            "content": "Hi.",
+        },
+    ),
+    "harmony: in the answer": (
+        "gpt_oss",
+        "«<|channel|>»final«<|message|>»Write <|return|> or <|end|>.«<|return|>»",
+        {"content": "Write <|return|> or <|end|>."},
+    ),
+    "harmony: in arguments": (
+        "gpt_oss",
+        "«<|channel|>»commentary to=functions.f «<|constrain|>»json«<|message|>»"
+        '{"a": "<|call|>", "<|end|>": ["<|start|>", 1]}«<|call|>»',
+        {"tool_calls": one_call(a="<|call|>", **{"<|end|>": ["<|start|>", 1]})},
+    ),
+    "harmony: in arguments that are cut": (
+        "gpt_oss",
+        '«<|channel|>»commentary to=functions.f«<|message|>»{"a": "echo <|call|> and ',
+        {},
+    ),
+    "harmony: in arguments that break": (
+        "gpt_oss",
+        '«<|channel|>»commentary to=functions.f«<|message|>»{"a": "x}<|call|>\n«<|call|>»'
+        "«<|start|>»assistant«<|channel|>»final«<|message|>»Hi.",
+        {
+            "content": '<|channel|>commentary to=functions.f<|message|>{"a": "x}<|call|>\n<|call|>\nHi.',
+        },
+    ),
+    "mistral: in the reasoning": (
+        "mistral_v13",
+        '«[THINK]»First [/THINK] then [TOOL_CALLS]f[ARGS]{"a": 1}«[/THINK]»Well.«</s>»',
+        {"reasoning_content": 'First [/THINK] then [TOOL_CALLS]f[ARGS]{"a": 1}', "content": "Well."},
+    ),
+    "mistral: in the answer, and a call": (
+        "mistral_v13",
+        'Like [TOOL_CALLS]f[ARGS]{"a": 1}</s>:«[TOOL_CALLS]»f«[ARGS]»{"a": "[TOOL_CALLS]f[ARGS]{}"}«</s>»',
+        {
+            "content": 'Like [TOOL_CALLS]f[ARGS]{"a": 1}</s>:',
+            "tool_calls": one_call(a="[TOOL_CALLS]f[ARGS]{}"),
+        },
+    ),
+    "mistral: in arguments that are cut": ("mistral_v13", '«[TOOL_CALLS]»f«[ARGS]»{"a": "x [TOOL_CALLS]g[ARGS]{', {}),
+    "kimi k3: in the reasoning": (
+        "kimi_k3",
+        "«<|open|>»think«<|sep|>»It is <|close|>think<|sep|><|open|>tools<|sep|>.«<|close|>»think«<|sep|>»"
+        "«<|open|>»response«<|sep|>»Hi <|close|>response<|sep|>!«<|close|>»response«<|sep|>»",
+        {
+            "reasoning_content": "It is <|close|>think<|sep|><|open|>tools<|sep|>.",
+            "content": "Hi <|close|>response<|sep|>!",
+        },
+    ),
+    "kimi k3: in arguments": (
+        "kimi_k3",
+        '«<|open|>»tools«<|sep|>»«<|open|>»call tool="f"«<|sep|>»«<|open|>»argument key="a" type="string"«<|sep|>»'
+        'x<|close|>argument<|sep|><|open|>argument key="b" type="string"<|sep|>y«<|close|>»argument«<|sep|>»'
+        "«<|close|>»call«<|sep|>»«<|close|>»tools«<|sep|>»",
+        {"tool_calls": one_call(a='x<|close|>argument<|sep|><|open|>argument key="b" type="string"<|sep|>y')},
+    ),
+    "gemma: in a verbatim string": (
+        "gemma4",
+        '«<|tool_call>»call:f{a:«<|"|>»say <|"|>hi<|"|>, <tool_call|>«<|"|>»}«<tool_call|>»',
+        {"tool_calls": one_call(a='say <|"|>hi<|"|>, <tool_call|>')},
+    ),
+}
+
+
+def pieces_of(marked: str) -> list[tuple[str, bool]]:
+    parts = marked.replace("»", "«").split("«")
+    return [(part, bool(at % 2)) for at, part in enumerate(parts) if part]
+
+
+def fed(stream: Any, pieces: list[tuple[str, bool]], *, cut: int | None) -> list[Any]:
+    """What a stream returns for these pieces: as one text, or one after another, ordinary ones cut to a size."""
+    if cut is None:
+        text, stretches = "", list[tuple[int, int]]()
+        for piece, special in pieces:
+            if special:
+                stretches.append((len(text), len(text) + len(piece)))
+            text += piece
+        return stream.feed(text, stretches)
+    out: list[Any] = []
+    for piece, special in pieces:
+        if special:
+            out += stream.feed(piece, [(0, len(piece))])
+        else:
+            for at in range(0, len(piece), cut):
+                out += stream.feed(piece[at : at + cut], ())
+    return out
+
+
+def template_of(family: str) -> ResponseTemplate:
+    return ResponseTemplate(loaded().families[family].spec, name=family)
+
+
+@pytest.mark.parametrize("cut", [None, 1, 3, 50])
+@pytest.mark.parametrize("name", CASES)
+def test_quoted_markup_is_text(name: str, cut: int | None) -> None:
+    family, marked, expected = CASES[name]
+    template, pieces = template_of(family), pieces_of(marked)
+    parser = template.parser(prefix="", special_tokens=SPECIAL[family])
+    events = fed(parser, pieces, cut=cut)
+    message, last = parser.finalize()
+    assert message == {"role": "assistant", **expected}
+    stream = template.stream(prefix="", special_tokens=SPECIAL[family])
+    deltas = fed(stream, pieces, cut=cut)
+    streamed, more = stream.finish()
+    for call in streamed.get("tool_calls", ()):
+        call.pop("id", None)
+    assert streamed == message
+    deltas += more
+    for key in ("content", "reasoning_content"):
+        assert "".join(delta.get(key, "") for delta in deltas) == expected.get(key, "")
+    for out in (events, last, deltas, parser.dropped, stream.dropped):
+        assert not any("\ud800" <= char <= "\udfff" for char in json.dumps(out, ensure_ascii=False))
+    assert [(region["reason"], region["raw"]) for region in parser.dropped] == [
+        (region["reason"], region["raw"]) for region in stream.dropped
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_without_that_knowledge_it_is_markup(name: str) -> None:
+    """Text mode stays as it is: without special tokens, or where nobody knows what they wrote."""
+    family, marked, _ = CASES[name]
+    template = template_of(family)
+    text = "".join(piece for piece, _ in pieces_of(marked))
+    results: list[Any] = []
+    for options in ({}, {"special_tokens": None}, {"special_tokens": SPECIAL[family]}, {"special_tokens": ["<unk>"]}):
+        parser = template.parser(prefix="", **options)
+        events = [*parser.feed(text[:20]), *parser.feed(text[20:])]
+        message, last = parser.finalize()
+        results.append((message, events + last, parser.dropped))
+    assert all(result == results[0] for result in results)
+
+
+def test_that_knowledge_makes_the_difference() -> None:
+    different = 0
+    for family, marked, expected in CASES.values():
+        text = "".join(piece for piece, _ in pieces_of(marked))
+        different += template_of(family).parse(text, prefix="", on_malformed="content") != {
+            "role": "assistant",
+            **expected,
+        }
+    assert different > len(CASES) / 2
+
+
+def test_cut_arguments_with_a_quoted_closer_are_no_answer() -> None:
+    """Without spans the quoted closer makes the cut call a malformed one, whose text is content."""
+    family, marked, _ = CASES["harmony: in arguments that are cut"]
+    template, pieces = template_of(family), pieces_of(marked)
+    parser = template.parser(prefix="", special_tokens=SPECIAL[family])
+    fed(parser, pieces, cut=2)
+    message, events = parser.finalize()
+    assert message == {"role": "assistant"}
+    raw = "".join(piece for piece, _ in pieces)
+    assert [(one["reason"], one["raw"]) for one in parser.dropped] == [("unfinished", raw)]
+    assert [event.get("raw") for event in events if event["type"] == "region_malformed"] == [raw]
+
+
+def test_the_prompt_is_read_as_text() -> None:
+    template = template_of("gpt_oss")
+    prefix = "<|start|>assistant<|channel|>analysis<|message|>Hm "
+    parser = template.parser(prefix=prefix, special_tokens=SPECIAL["gpt_oss"])
+    assert parser.region == "reasoning_content"
+    fed(parser, pieces_of("<|end|>.«<|end|>»"), cut=1)
+    assert parser.finalize()[0] == {"role": "assistant", "reasoning_content": "Hm <|end|>."}
+
+
+def test_finished_is_finished() -> None:
+    parser = template_of("gpt_oss").parser(prefix="", special_tokens=SPECIAL["gpt_oss"])
+    parser.feed("<|e", ())
+    parser.finalize()
+    with pytest.raises(RuntimeError):
+        parser.feed("x", ())
+    with pytest.raises(RuntimeError):
+        parser.finalize()
+
+
+def test_special_tokens_are_many_texts() -> None:
+    with pytest.raises(ValueError, match="special_tokens: expected the texts of all special tokens"):
+        template_of("gpt_oss").parser(prefix="", special_tokens="<|end|>")
+
+
+WORDS = st.sampled_from(
+    ["<|end|>", "<|start|>", "assistant", "<|channel|>", "analysis", "final", "commentary", " to=functions.f", "<|message|>",
+     "<|call|>", "<|return|>", "<|constrain|>", "json", '{"a": "', '"}', "{}", "x ", "\n", "<|", "en", "d|>", "é"]
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(WORDS, st.booleans()), max_size=25), st.data())
+def test_one_answer_under_every_cutting(words: list[tuple[str, bool]], data: st.DataObject) -> None:
+    """Of anything: whole with stretches, by special token, ordinary text cut anywhere; and nothing that was hidden
+    stays so."""
+    template = template_of("gpt_oss")
+    pieces = [(word, special and word in SPECIAL["gpt_oss"]) for word, special in words]
+    results: list[Any] = []
+    for cut in (None, 1, data.draw(st.integers(2, 9))):
+        parser = template.parser(prefix="", special_tokens=SPECIAL["gpt_oss"])
+        events = fed(parser, pieces, cut=cut)
+        message, last = parser.finalize()
+        merged: list[Any] = []
+        for event in events + last:
+            if event["type"] == "region_chunk" and merged and merged[-1]["type"] == "region_chunk":
+                merged[-1] = {**merged[-1], "text": merged[-1]["text"] + event["text"]}
+            else:
+                merged.append(event)
+        results.append((message, merged, parser.dropped))
+    assert results[1] == results[0]
+    assert results[2] == results[0]
+    assert not any("\ud800" <= char <= "\udfff" for char in json.dumps(results[0], ensure_ascii=False))
+    if not any(special for _, special in pieces):  # no marker at all: it is all text
+        text = "".join(word for word, _ in pieces).strip()
+        assert results[0][0] == ({"role": "assistant", "content": text} if text else {"role": "assistant"})
