@@ -15,15 +15,15 @@ what is undecided only.
 
 What template and text together can do against this is counted: no candidate is followed for more than `_MOST_HELD`
 characters, and what is walked again, many candidates in many states, and the `regex` module's time are taken from the
-stream's allowance (trust.py). When it is used up, `advance` raises TimeoutError.
+stream's allowance (allowance.py). When it is used up, `advance` raises TimeoutError.
 """
 
 from __future__ import annotations
 
+from respzoo.allowance import Allowance, left_until
 from respzoo.automaton import State
 from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
 from respzoo.search import Searched, search
-from respzoo.trust import Allowance, left_until
 
 __all__ = ["Scanner"]
 

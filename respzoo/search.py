@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import regex
 
+from respzoo.allowance import left_until
 from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
-from respzoo.trust import left_until
 
 __all__ = ["Searched", "search"]
 
