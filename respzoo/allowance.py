@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["Allowance", "left_until"]
+__all__ = ["Allowance", "left_until", "seconds_for"]
 
 _SECONDS = 1.0
 _SECONDS_A_CHARACTER = 50e-6
 _STEPS = 4_194_304  # all of a stream's: delimiters that are whole walk a few characters again, hostile ones thousands
+
+
+def seconds_for(text: str) -> float:
+    """For `timeout=`, where one text is searched once."""
+    return _SECONDS + len(text) * _SECONDS_A_CHARACTER
 
 
 class Allowance:
@@ -40,7 +45,7 @@ class Allowance:
         """
         self.steps -= steps
         if self.steps < 0:
-            raise TimeoutError
+            raise TimeoutError("looking took too long")
 
     def deadline(self) -> float:
         """When the time will be used up, on the clock of this thread.
@@ -49,7 +54,7 @@ class Allowance:
             TimeoutError: it is.
         """
         if self.seconds <= 0:
-            raise TimeoutError
+            raise TimeoutError("looking took too long")
         return time.thread_time() + self.seconds
 
     def settle(self, deadline: float) -> None:
@@ -65,5 +70,5 @@ def left_until(deadline: float) -> float:
     """
     left = deadline - time.thread_time()
     if left <= 0:
-        raise TimeoutError
+        raise TimeoutError("looking took too long")
     return left

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import regex
 
+from respzoo.allowance import seconds_for
 from respzoo.content import ContentParser, Lexer
 from respzoo.delimiters import Delimiter, WatchList
 
@@ -112,6 +113,9 @@ class CompiledTemplate:
             _, found, after = prompt.rpartition(self.anchor_literals[0])
             return after if found else ""
         end = None
-        for match in self.anchor.finditer(prompt):
-            end = match.end()
+        try:
+            for match in self.anchor.finditer(prompt, timeout=seconds_for(prompt)):
+                end = match.end()
+        except TimeoutError:  # as if there were none: the message starts empty
+            return ""
         return "" if end is None else prompt[end:]

@@ -425,7 +425,7 @@ class ResponseParser:
         self._chunk(events, text)
 
     def _stop_looking(self, events: list[Event]) -> None:
-        """Template and text together cost more than an answer may (trust.py): a structured region is malformed, all
+        """Template and text together cost more than an answer may (allowance.py): a structured region is malformed, all
         that follows is text."""
         rest = self._scanner.give_up()
         self._late, self._exhausted = "", True
@@ -603,7 +603,12 @@ class ResponseParser:
         events.append({"type": "region_close", "field": field.name, "value": value})
 
     def _value(self, field: Field, body: str) -> Any:
-        return read_value(field, body, self._lexer, self._captures, self._tools)
+        allowance = self._scanner.allowance
+        deadline = allowance.deadline()
+        try:
+            return read_value(field, body, self._lexer, self._captures, self._tools)
+        finally:
+            allowance.settle(deadline)
 
     def _malformed(
         self, events: list[Event], field: Field, raw: str, error: str, reason: Literal["malformed", "unfinished"]

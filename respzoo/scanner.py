@@ -88,7 +88,7 @@ class Scanner:
         self._late: list[str] = []  # text that is not searched before `_patience` more characters have come
         self._patience = 0
         self._searched: Searched = {}
-        self._allowance = Allowance()
+        self.allowance = Allowance()
 
     @property
     def idle(self) -> bool:
@@ -108,7 +108,7 @@ class Scanner:
     def waiting(self, watch: WatchList) -> Delimiter | None:
         """The delimiter that the held text is already, if it only waits for what may lengthen it."""
         if watch.automaton is None:
-            deadline = self._allowance.deadline()
+            deadline = self.allowance.deadline()
             for one in watch.delimiters:
                 if one.pattern.match(self.text, self.at, timeout=left_until(deadline)) is not None:
                     return one
@@ -127,7 +127,7 @@ class Scanner:
                 return
             text = "".join(self._late)
             self._late = []
-        self._allowance.grow(len(text))
+        self.allowance.grow(len(text))
         if self._searched:
             self._searched.clear()
         if self.at >= len(self.text) and not self._keep:
@@ -211,7 +211,7 @@ class Scanner:
                     if not candidates:
                         break
                     if len(candidates) > _MANY:
-                        self._allowance.walk(len(candidates))
+                        self.allowance.walk(len(candidates))
                 first = candidates[0]
                 if first.ends is not None and (first.state is None or first.state.ended):
                     return self._commit(watch, first, decided_from, mark, at)
@@ -266,7 +266,7 @@ class Scanner:
 
     def walk_again(self) -> None:
         """Walk what is held from its beginning: the delimiters that matter have changed."""
-        self._allowance.walk(self._length)
+        self.allowance.walk(self._length)
         if self._held:
             self.text, self.at = "".join(self._held) + self.text[self.at :], 0
             self._held, self._length, self._candidates = [], 0, []
@@ -329,14 +329,14 @@ class Scanner:
         groups: dict[str, str] = {}
         spans: dict[str, tuple[int, int]] = {}
         if delimiter.has_groups:
-            deadline = self._allowance.deadline()
+            deadline = self.allowance.deadline()
             match = delimiter.pattern.fullmatch(whole, candidate.start, stop, timeout=left_until(deadline))
-            self._allowance.settle(deadline)
+            self.allowance.settle(deadline)
             assert match is not None
             groups = {name: value for name, value in match.groupdict().items() if value is not None}
             spans = {name: (match.start(name) - candidate.start, match.end(name) - candidate.start) for name in groups}
         found = Found(delimiter, whole[candidate.start : stop], groups, spans)
-        self._allowance.walk(len(whole) - stop)
+        self.allowance.walk(len(whole) - stop)
         if stop >= self._length:
             self.at = mark + stop - self._length
         else:  # it ended in an older chunk: what was held behind it is walked again
@@ -355,9 +355,9 @@ class Scanner:
             self.load("".join(self._late))
             self._late = []
         text, at = self.text, self.at
-        deadline = self._allowance.deadline()
+        deadline = self.allowance.deadline()
         hold, found, self.at = search(watch, text, at, self._searched, end=end, deadline=deadline)
-        self._allowance.settle(deadline)
+        self.allowance.settle(deadline)
         if found is None and not end:
             # a search goes over all that is held: the more that is, the more must come before the next one
             self._patience = (len(text) - hold) // _SHARE
