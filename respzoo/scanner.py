@@ -65,7 +65,6 @@ class Scanner:
     """
 
     __slots__ = (
-        "_allowance",
         "_candidates",
         "_held",
         "_keep",
@@ -73,6 +72,7 @@ class Scanner:
         "_length",
         "_patience",
         "_searched",
+        "allowance",
         "at",
         "text",
     )
