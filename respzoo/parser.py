@@ -54,8 +54,8 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_begins", "_begun", "_captures", "_dirty", "_draft", "_escaped", "_exhausted", "_explicit", "_field", "_finished",
-        "_first", "_guard", "_held", "_in_string", "_late", "_leads", "_leftover", "_lexer", "_name", "_on_malformed",
+        "_begins", "_begun", "_captures", "_dirty", "_draft", "_escaped", "_exhausted", "_explicit", "_field",
+        "_finished", "_first", "_guard", "_held", "_in_string", "_late", "_leads", "_leftover", "_lexer", "_name", "_on_malformed",
         "_on_unfinished", "_opened", "_opener", "_parts", "_prompt_held", "_prompt_region", "_rest", "_resume",
         "_scanner", "_stray", "_template", "_tools", "_watch",
         "initial_events", "prompt_chunks", "prompt_raws",
