@@ -11,9 +11,10 @@ from respzoo.fields import CompiledTemplate
 from respzoo.message import MessageStream
 from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool
+from respzoo.spans import Span
 from respzoo.spec import compile_spec
 
-__all__ = ["OnMalformed", "ResponseTemplate", "with_source"]
+__all__ = ["OnMalformed", "ResponseTemplate", "parse_one", "with_source"]
 
 OnMalformed = Literal["raise", "content", "drop"]
 """What becomes of a closed region that does not parse: an error, content (its raw text), or nothing but a record."""
@@ -91,14 +92,14 @@ class ResponseTemplate(CompiledTemplate):
         """
         check_choice("on_malformed", on_malformed, ("raise", "content", "drop"))
         if isinstance(text, str) and isinstance(prefix, str):
-            return _parse(self, text, prefix=prefix, tools=tools, on_malformed=on_malformed)
+            return parse_one(self, text, prefix=prefix, tools=tools, on_malformed=on_malformed)
         texts = [text] if isinstance(text, str) else text
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else list(prefix)
         if len(prefixes) != len(texts):
             raise ValueError(f"{len(texts)} texts but {len(prefixes)} prefixes; give one for all, or one each")
         tools = None if tools is None else list(tools)
         return [
-            _parse(self, one, prefix=its, tools=tools, on_malformed=on_malformed)
+            parse_one(self, one, prefix=its, tools=tools, on_malformed=on_malformed)
             for one, its in zip(texts, prefixes, strict=True)
         ]
 
@@ -137,18 +138,25 @@ def with_source(template: ResponseTemplate, source: str) -> ResponseTemplate:
     return other
 
 
-def _parse(
+def parse_one(
     template: CompiledTemplate,
     text: str,
     *,
     prefix: str,
     tools: Iterable[Tool] | None,
     on_malformed: OnMalformed,
+    special: Sequence[Span] | None = None,
+    special_tokens: Collection[str] | None = None,
 ) -> dict[str, Any]:
+    """Parse one whole output: `ResponseTemplate.parse`, with `special` as `ResponseParser.feed` takes it."""
     parser = ResponseParser(
-        template, prefix=prefix, tools=tools, on_malformed="content" if on_malformed == "content" else "drop"
+        template,
+        prefix=prefix,
+        tools=tools,
+        on_malformed="content" if on_malformed == "content" else "drop",
+        special_tokens=special_tokens,
     )
-    parser.feed(text)
+    parser.feed(text, special)
     message, _ = parser.finalize()
     bad = next((record for record in parser.dropped if record["field"]), None)
     if on_malformed == "raise" and bad is not None:

@@ -21,7 +21,7 @@ VLLM = ROOT / "adapters" / "respzoo_vllm"
 
 # Each line knows only the lines above it.
 LAYERS = (
-    ("errors", "events"),
+    ("errors", "events", "spans"),
     ("patterns",),
     ("automaton",),
     ("allowance", "hazards"),
@@ -35,9 +35,10 @@ LAYERS = (
     ("guard",),
     ("problems", "transform"),
     ("spec",),
-    ("value",),
+    ("region",),
     ("draft",),
     ("stray", "leftover"),
+    ("loop",),
     ("parser",),
     ("message",),
     ("template",),
