@@ -42,8 +42,8 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_begins", "_dirty", "_escaped", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop", "_name",
-        "_parts", "_resume", "_template", "initial_events",
+        "_begins", "_dirty", "_escaped", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop",
+        "_name", "_parts", "_resume", "_template", "initial_events",
     )  # fmt: skip
 
     def __init__(

@@ -293,7 +293,7 @@ def test_work_grows_as_the_text_does(spec: Any) -> None:
     for _ in range(2_000):
         parser.feed("word <")
         parser.feed("b> ")
-    assert parser._scanner.undecided < 64  # pyright: ignore[reportPrivateUsage]
+    assert parser._loop.scanner.undecided < 64  # pyright: ignore[reportPrivateUsage]
 
 
 # ------------------------------------------------------------------------------------------------------- what is refused
