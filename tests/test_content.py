@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from transformers.utils.chat_parsing.content_parsers import parse_content
 
-from respzoo.content import NAMES, make, settle_raw
+from respzoo.content import NAMES, Raw, make, settle_raw
 
 
 class Refused(Exception):
@@ -352,3 +354,143 @@ def test_python_call_list_made_up() -> None:
         text = chance.choice(valid)
         at = chance.randrange(len(text) + 1)
         alike(text[:at] + chance.choice(["", *pieces]) + text[at + chance.randint(0, 2) :], "python-call-list")
+
+
+# ---------------------------------------------------------------------------------------------- the extended language
+
+
+def extended(text: str, name: str, args: Mapping[str, Any]) -> Any:
+    try:
+        return make(name, args, extended=True).parse(text, strict=True)
+    except ValueError:
+        return Refused
+
+
+def test_extended_arguments_mean_nothing_without_the_dialect() -> None:
+    """The reference ignores what it does not know, and takes any true value for true."""
+    assert alike("[1]", "json", {"sequence": True}) == [1]
+    assert alike("[1] [2]", "json", {"sequence": True}) is Refused
+    assert alike("{a b: 1}", "json", {"unquoted_keys": "loose"}) is Refused
+    assert alike("{a: 1}", "json", {"unquoted_keys": "loose"}) == {"a": 1}
+    assert alike("f()\ng()", "python-call-list", {"sequence": True, "raw_strings": 3}) is Refused
+    assert alike("<p=&amp;>1</p>", "xml-inline", {"tag_pattern": TAG, "unescape_keys": True, "types": 7}) == {
+        "&amp;": "1"
+    }
+    assert alike(" a ", "text", {"omit_pattern": "(", "nonsense": None}) == "a"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "wrong"),
+    [
+        ("text", {"stripp": True}, r"'stripp' is no argument of 'text'; it takes 'strip', 'omit_pattern'"),
+        ("text", {"strip": "no"}, r"'strip': expected true or false, found 'no'"),
+        ("text", {"omit_pattern": "("}, r"'omit_pattern': expected a regular expression"),
+        ("int", {"omit_pattern": "x"}, r"'omit_pattern' is no argument of 'int'"),
+        ("json", {"sequence": 1}, r"'sequence': expected true or false, found 1"),
+        ("json", {"unquoted_keys": "lose"}, r"'unquoted_keys': expected true, false or 'loose', found 'lose'"),
+        ("json", {"string_delims": ["<q>", "<q>"]}, r"'string_delims': expected a list of pairs"),
+        ("json", {"string_delims": [["<q>", ""]]}, r"'string_delims': expected a list of pairs"),
+        ("json", {"unquoted_keys": [], "sequence": None}, r"'unquoted_keys': .*; 'sequence': "),
+        ("python-call-list", {"raw_strings": True}, r"'raw_strings': needs 'sequence': true"),
+        ("python-call-list", {"strip": True}, r"'strip' is no argument of 'python-call-list'"),
+        ("xml-inline", {}, r"'tag_pattern': needs a group named 'key'"),
+        ("xml-inline", {"tag_pattern": "<a>"}, r"'tag_pattern': needs a group named 'key'"),
+        ("xml-inline", {"tag_pattern": "(?P<key>"}, r"'tag_pattern': expected a regular expression"),
+        ("xml-inline", {"tag_pattern": TAG, "types": {"a": {"name": "json"}}}, r"needs a group named 'type'"),
+        ("xml-inline", {"tag_pattern": TAG, "types": {"a": "json"}}, r"'types': expected an object of content parsers"),
+        ("xml-inline", {"tag_pattern": TAG, "types": []}, r"'types': expected an object of content parsers"),
+        ("xml-inline", {"tag_pattern": TAG, "value_parser": {}}, r"'value_parser': expected a content parser"),
+        ("xml-inline", {"tag_pattern": TAG, "value_parser": {"name": "jsn"}}, r"no content parser is called 'jsn'"),
+        ("xml-inline", {"tag_pattern": TAG, "value_parser": {"name": "json", "args": {"x": 1}}}, r"'x' is no argument"),
+        ("kv-lines", {"kv_sep": "", "line_sep": 1}, r"'kv_sep': expected a string that is not empty.*'line_sep'"),
+    ],
+)
+def test_the_dialects_arguments_are_checked(name: str, args: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        make(name, args, extended=True)
+
+
+@pytest.mark.parametrize("args", [args for args in JSON_ARGS if "strip" not in args])
+def test_plain_arguments_mean_the_same_in_the_dialect(args: dict[str, Any]) -> None:
+    for text in JSON_TEXTS:
+        plain = make("json", args)
+        try:
+            value = plain.parse(text, strict=True)
+        except ValueError:
+            value = Refused
+        assert repr(extended(text, "json", args)) == repr(value)
+
+
+TYPED = r'<v name="(?P<key>[^"]*)"(?: type="(?P<type>\w*)")?>(?P<value>.*?)</v>'
+TYPES = {
+    "tag_pattern": TYPED,
+    "value_parser": {"name": "json", "args": {"allow_non_json": True}},
+    "types": {"raw": {"name": "text", "args": {"strip": False}}, "json": {"name": "json"}, "int": {"name": "int"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('<v name="a" type="raw"> 02139\n</v>', " 02139\n"),
+        ('<v name="a" type="json">02139</v>', "02139"),  # not what it says it is
+        ('<v name="a" type="json">{"x": [null]}</v>', {"x": [None]}),
+        ('<v name="a" type="json">{"x": 1, "x": 1}</v>', '{"x": 1, "x": 1}'),
+        ('<v name="a" type="json">' + "[" * 100_000 + "</v>", "[" * 100_000),
+        ('<v name="a" type="int"> 7 </v>', 7),
+        ('<v name="a" type="other">7</v>', 7),  # as if it had none
+        ('<v name="a" type="">[1]</v>', [1]),
+        ('<v name="a">x</v>', "x"),
+    ],
+)
+def test_a_tag_may_state_its_type(text: str, value: Any) -> None:
+    parsed = make("xml-inline", TYPES, extended=True).parse(text)
+    assert settle_raw(parsed) == {"a": value}
+    stated = 'type="raw"' in text or 'type="int"' in text or value == {"x": [None]}
+    assert isinstance(parsed["a"], Raw) is not stated
+
+
+def test_keys_may_be_escaped() -> None:
+    args = {"tag_pattern": TYPED, "unescape_keys": True, "merge_duplicates": True}
+    text = '<v name="a&amp;lt;&quot;&#233;&#x1F326;&apos;&gt;&lt;">&amp;</v><v name="a&nbsp;&#xD800;&#9999999;&;&amp">1</v>'
+    assert ours(text, "xml-inline", args) == {
+        "a&amp;lt;&quot;&#233;&#x1F326;&apos;&gt;&lt;": "&amp;",
+        "a&nbsp;&#xD800;&#9999999;&;&amp": "1",
+    }
+    assert settle_raw(extended(text, "xml-inline", args)) == {
+        "a&lt;\"é🌦'><": "&amp;",
+        "a&nbsp;&#xD800;&#9999999;&;&amp": "1",
+    }
+    both = '<v name="&lt;">1</v><v name="<">2</v>'
+    assert settle_raw(extended(both, "xml-inline", args)) == {"<": ["1", "2"]}
+
+
+LITERALS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(st.lists(LITERALS), st.sampled_from(["\n", " ", ",", ";", " ,\t", "\r\n;\n"]), st.booleans())
+def test_any_json_sequence_comes_back(values: list[Any], between: str, spaced: bool) -> None:
+    texts = [json.dumps(value, ensure_ascii=spaced, indent=1 if spaced else None) for value in values]
+    assert extended(between.join(texts), "json", {"sequence": True}) == values
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(st.lists(st.dictionaries(st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True), LITERALS)))
+def test_any_sequence_of_calls_comes_back(calls: list[dict[str, Any]]) -> None:
+    """JSON is the part of Python's literals that a call's arguments may be."""
+    texts = [f"f({', '.join(f'{key}={json.dumps(value)}' for key, value in args.items())})" for args in calls]
+    expected = [{"name": "f", "arguments": args} for args in calls]
+    for args in ({"sequence": True}, {"sequence": True, "raw_strings": True}):
+        assert extended("\n".join(texts), "python-call-list", args) == expected
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(st.dictionaries(st.text().map(str.strip).filter(lambda key: key and not set(key) & set('"{}[],:')), LITERALS))
+def test_any_loose_key_comes_back(value: dict[str, Any]) -> None:
+    text = "{" + ", ".join(f" {key} :{json.dumps(item)}" for key, item in value.items()) + "}"
+    assert extended(text, "json", {"unquoted_keys": "loose"}) == value

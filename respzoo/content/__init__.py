@@ -49,7 +49,10 @@ def make(name: str, args: Mapping[str, Any], *, extended: bool = False) -> Conte
         raise ValueError("; ".join(wrong))
 
     def value_parser(spec: Mapping[str, Any]) -> ValueParser:
-        values = make(spec.get("name", "text"), spec.get("args") or {}, extended=extended)
+        name = spec.get("name", "text")
+        if extended and name not in EXTENDED_NAMES:
+            raise ValueError(f"no content parser is called {name!r}; there are {', '.join(map(repr, EXTENDED_NAMES))}")
+        values = make(name, spec.get("args") or {}, extended=extended)
         return lambda text: values.parse(text, strict=True)
 
     return parser(args, extended=extended, value_parser=value_parser)

@@ -61,6 +61,9 @@ class Lexer(Protocol):
     quote: str
     """Inside a quoted string: what ends it."""
 
+    broken: bool
+    """Whether the region can have no value any more."""
+
     @property
     def heeds(self) -> bool:
         """Outside of strings: whether the lexer must be shown all text."""
@@ -179,7 +182,9 @@ class QuoteRules:
         inside = {quote: rf"[^{quote}\\{breaks}]*(?:\\.[^{quote}\\{breaks}]*)*" for quote in quotes}
         self.skips = {quote: _skip(pattern) for quote, pattern in inside.items()}
         self.inside = {quote: re.compile(pattern, re.DOTALL).fullmatch for quote, pattern in inside.items()}
-        self.strings = re.compile("|".join(rf"{quote}(?:\\.|[^{quote}\\])*{quote}" for quote in quotes), re.DOTALL)
+        self.strings = re.compile(
+            "|".join(rf"{quote}(?:\\.|[^{quote}\\])*(?:{quote}|\\?\Z)" for quote in quotes), re.DOTALL
+        )
         self.find_quote = re.compile(f"[{re.escape(quotes + ''.join(brackets))}]").search
         self.quotes = quotes
         self.brackets = brackets  # those that open and those that close, if the region ends with the first one's fellow
@@ -314,8 +319,10 @@ class QuotedLexer:
     def cut(self, text: str) -> bool:
         if self.broken:
             return False
+        if not self.whole():
+            return True
         bare = self.rules.strings.sub("", text)
-        return not self.whole() or sum(map(bare.count, "{[(")) > sum(map(bare.count, "}])"))
+        return sum(map(bare.count, "{[(")) > sum(map(bare.count, "}])"))
 
 
 def _nowhere(text: str, at: int) -> int:

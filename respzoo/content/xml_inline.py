@@ -100,7 +100,7 @@ class XmlInline(ContentParser):
             try:
                 return parse(text)
             except (ValueError, RecursionError):
-                pass  # not what it says it is: the schema decides
+                return Raw(text)  # not what it says it is: the schema decides
         return Raw(text, self._value_parser)
 
     def lexer(
@@ -164,6 +164,7 @@ class TagLexer:
     inside: Callable[[str], object] | None = None
     quote = ""
     heeds = False
+    broken = False
 
     def __init__(self, rules: TagRules) -> None:
         self._rules = rules

@@ -1,0 +1,488 @@
+"""The extended language's content parsers in streams: one answer however the text is cut, nothing lost, no exception."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import respzoo
+from respzoo.events import merge
+from respzoo.testing import cuttings
+
+profile = settings(
+    max_examples=300, derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
+EACH = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}, "o": {"type": "object"}}},
+        },
+    }
+]  # fmt: skip
+
+
+def template(**calls: Any) -> Any:
+    return respzoo.ResponseTemplate(
+        {
+            "dialect": "respzoo",
+            "defaults": {"role": "assistant"},
+            "start_anchor": "<s>",
+            "fields": {"tool_calls": calls, "content": {"content_args": {"strip": False}}},
+        }
+    )
+
+
+class Result(NamedTuple):
+    calls: list[tuple[str, Any]]
+    content: str
+    dropped: list[tuple[str, str]]
+
+
+def outcome(spec: Any, pieces: Sequence[str]) -> tuple[Result, list[Any]]:
+    parser = respzoo.ResponseParser(spec, prefix="", tools=TOOLS)
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    message, last = parser.finalize()
+    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls", [])]
+    dropped = [(record["raw"], record["reason"]) for record in parser.dropped]
+    return Result(calls, message.get("content", ""), dropped), merge([*events, *last])
+
+
+def read(spec: Any, text: str) -> Result:
+    """The answer, which every cutting must give."""
+    whole = outcome(spec, [text])
+    for how, pieces in cuttings(text):
+        assert repr(outcome(spec, pieces)) == repr(whole), how
+    return whole[0]
+
+
+def unfinished(text: str) -> Result:
+    return Result([], "", [(text, "unfinished")])
+
+
+def malformed(text: str, behind: str = "") -> Result:
+    return Result([], text + behind, [(text, "malformed")])
+
+
+def one_answer(spec: Any, text: str, places: Sequence[int]) -> Result:
+    ends = sorted({place % (len(text) + 1) for place in places} | {0, len(text)})
+    whole = outcome(spec, [text])
+    assert repr(outcome(spec, list(text))) == repr(whole)
+    assert repr(outcome(spec, [text[begin:end] for begin, end in pairwise(ends)] or [""])) == repr(whole)
+    return whole[0]
+
+
+def pieces(*marks: str) -> st.SearchStrategy[str]:
+    """Texts a few steps away from what a model should write."""
+    return st.lists(st.sampled_from(marks), max_size=14).map("".join)
+
+
+places = st.lists(st.integers(0, 10_000), max_size=10)
+
+
+def seconds(spec: Any, text: str) -> float:
+    start = time.perf_counter()
+    outcome(spec, [text[at : at + 7] for at in range(0, len(text), 7)])
+    return time.perf_counter() - start
+
+
+def assert_linear(spec: Any, opener: str, unit: str) -> None:
+    """Eight times the text takes about eight times as long."""
+    small = min(seconds(spec, opener + unit * 500) for _ in range(3))
+    assert seconds(spec, opener + unit * 4_000) < 30 * small + 0.2
+
+
+# ------------------------------------------------------------------------------------------------------ json sequence
+
+LINES = template(
+    open="<calls>", close="</calls>", content="json", content_args={"sequence": True}, transform=EACH, transform_each=True
+)  # fmt: skip
+ONE = '{"name": "f", "arguments": {"s": "</calls>"}}'
+OTHER = '{"name": "g", "arguments": {}}'
+
+
+@pytest.mark.parametrize("between", ["\n", " ", ",", ";", "; ", " , ", "\n\n", "", "\n,\n"])
+def test_json_values_one_after_another(between: str) -> None:
+    both: list[tuple[str, Any]] = [("f", {"s": "</calls>"}), ("g", {})]
+    assert read(LINES, f"a<calls>\n{ONE}{between}{OTHER}\n</calls>b") == Result(both, "ab", [])
+    assert read(LINES, f"<calls>{ONE}{between}{OTHER}") == Result(both, "", [])  # only the closer is missing
+
+
+def test_json_sequences_of_none_and_one() -> None:
+    assert read(LINES, f"<calls>{ONE}</calls>").calls == [("f", {"s": "</calls>"})]
+    assert read(LINES, "a<calls>\n</calls>b") == Result([], "ab", [])
+    assert read(LINES, "<calls>\n") == unfinished("<calls>\n")
+
+
+@pytest.mark.parametrize(
+    "body", [f"{ONE},", f"{ONE};\n", f",{OTHER}", f"{ONE},,{OTHER}", f"{ONE} x", "[1] [2]", f"{ONE}\n1"]
+)
+def test_json_sequences_that_are_none(body: str) -> None:
+    assert read(LINES, f"<calls>{body}</calls>b") == malformed(f"<calls>{body}</calls>", "b")
+
+
+@pytest.mark.parametrize("size", range(len(f"{ONE}\n{OTHER}")))
+def test_a_json_sequence_cut_off(size: int) -> None:
+    text = f"{ONE}\n{OTHER}"[:size]
+    done = text.rstrip() == ONE
+    if "</calls>" in text:
+        assert read(LINES, f"<calls>{text}").calls == ([("f", {"s": "</calls>"})] if done else [])
+    else:
+        assert read(LINES, f"<calls>{text}") == unfinished(f"<calls>{text}")
+
+
+@profile
+@given(pieces("<calls>", "</calls>", ONE, OTHER, "\n", ", ", ";", "{", "}", '"', "\\", "[", "x", "1", "</"), places)
+def test_json_sequences_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(LINES, text, cuts)
+
+
+# ---------------------------------------------------------------------------------------------------------- loose keys
+
+LOOSE = template(
+    open_pattern=r"call:(?P<name>\w+)", close="<end>", content="json", repeats=True, transform=NAMED,
+    content_args={"unquoted_keys": "loose", "string_delims": [["<q>", "<q>"]]},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        ("{}", {}),
+        ("{flag:false,key with space:1.5e-05,none:null}", {"flag": False, "key with space": 1.5e-05, "none": None}),
+        ("{ a-b : 1 , c.d/e:{x y: [1, {z z:<q>a: 1, b:2}<q>}]}}", {"a-b": 1, "c.d/e": {"x y": [1, {"z z": "a: 1, b:2}"}]}}),
+        ("{it's:1,(x):2,é ü:3}", {"it's": 1, "(x)": 2, "é ü": 3}),
+        ('{"q k": 1, k q: "a: {b: 1}, c: 2"}', {"q k": 1, "k q": "a: {b: 1}, c: 2"}),
+        ("{<q>quoted, key<q>:1}", {"quoted, key": 1}),
+        ("{s:<q><end><q>}", {"s": "<end>"}),
+        ("{a\\b:1}", {"a\\b": 1}),
+    ],
+)  # fmt: skip
+def test_loose_keys(body: str, arguments: Any) -> None:
+    assert read(LOOSE, f"call:f{body}<end>x") == Result([("f", arguments)], "x", [])
+
+
+@pytest.mark.parametrize("body", ["{:1}", "{ :1}", "{a:}", "{a b}", "{a:1,a:2}", "{a [b:1}"])
+def test_loose_keys_that_are_none(body: str) -> None:
+    assert read(LOOSE, f"call:f{body}<end>x") == malformed(f"call:f{body}<end>", "x")
+
+
+@profile
+@given(
+    pieces("call:f", "{", "a b", "a-b", ":", "<q>", "<", "1", ",", " ", "}", "[", "]", '"', "'", "<end>", "\n"), places
+)
+def test_loose_keys_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(LOOSE, text, cuts)
+
+
+@pytest.mark.parametrize("unit", ["a b, ", "{", "x  y ", "<q>", "a:1,", '"'])
+def test_loose_keys_take_linear_time(unit: str) -> None:
+    assert_linear(LOOSE, "call:f{", unit)
+
+
+# -------------------------------------------------------------------------------------------------- calls line by line
+
+CALLS = template(
+    open="<calls>", close="</calls>", content="python-call-list", content_args={"sequence": True}, transform=EACH,
+    transform_each=True,
+)  # fmt: skip
+RAW = template(
+    open="<calls>", close="</calls>", content="python-call-list", content_args={"sequence": True, "raw_strings": True},
+    transform=EACH, transform_each=True,
+)  # fmt: skip
+
+
+LINE_BY_LINE: list[tuple[str, Any]] = [
+    (
+        "f(s='x', n=3, o={\"k\": [true, null]})\ng()",
+        [("f", {"s": "x", "n": 3, "o": {"k": [True, None]}}), ("g", {})],
+    ),
+    ("\nf()\n\n  g()\n", [("f", {}), ("g", {})]),
+    ("f(), g(); h()", [("f", {}), ("g", {}), ("h", {})]),
+    ("f(),\ng()\n;h()", [("f", {}), ("g", {}), ("h", {})]),
+    (r'f(s="a\n\"</calls>\"", l=["it\'s"])', [("f", {"s": 'a\n"</calls>"', "l": ["it's"]})]),
+    ("f(s='</calls>')\ng(a='')", [("f", {"s": "</calls>"}), ("g", {"a": ""})]),
+    ("", []),
+    ("\n", []),
+]
+
+
+@pytest.mark.parametrize("spec", [CALLS, RAW], ids=["escaped", "raw"])
+@pytest.mark.parametrize(("body", "calls"), LINE_BY_LINE)
+def test_calls_line_by_line(spec: Any, body: str, calls: Any) -> None:
+    assert read(spec, f"a<calls>{body}</calls>b") == Result(calls, "ab", [])
+    if calls:
+        assert read(spec, f"<calls>{body}") == Result(calls, "", [])
+    else:
+        assert read(spec, f"<calls>{body}") == unfinished(f"<calls>{body}")
+
+
+@pytest.mark.parametrize("spec", [CALLS, RAW], ids=["escaped", "raw"])
+@pytest.mark.parametrize(
+    "body", ["f() g()", "f()g()", "[f()]", "f(),", "f()\n;", ",f()", "f(1)", "f(s='x', s='y')", "f(n=1", "f(n=)", "x", "f(n=01)"]
+)  # fmt: skip
+def test_calls_line_by_line_that_are_none(spec: Any, body: str) -> None:
+    assert read(spec, f"<calls>{body}</calls>b") == malformed(f"<calls>{body}</calls>", "b")
+
+
+STRINGS = [
+    "it's so", "'", "''", "print('hi')", "a='b'", "f('a'), g", "line\nbreak", "\\", "a\\", r"\n", '"', "', ", "')", "') ", "'),",
+    "x = 'a', 'b'", "</calls>", "'</calls>'", "[1, 'a']", "it's (a, 'b')\nor", "é\u2028", ") ", "=", " ", "\n", "'\n'", "','", "')\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STRINGS)
+def test_raw_strings(text: str) -> None:
+    """Whatever stands in a string comes back, but what reads as its end (see below)."""
+    for body, calls in (
+        (f"f(s='{text}')", [("f", {"s": text})]),
+        (f"f(a=1, s='{text}', b = 'x')", [("f", {"a": 1, "s": text, "b": "x"})]),
+        (f"f(s='{text}', t='{text}')\ng(u='{text}' )", [("f", {"s": text, "t": text}), ("g", {"u": text})]),
+    ):
+        assert read(RAW, f"a<calls>\n{body}\n</calls>b") == Result(calls, "ab", [])
+        if "</calls>" not in text:
+            assert read(RAW, f"<calls>\n{body}\n") == Result(calls, "", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("x', t='y", [("f", {"s": "x", "t": "y"})]),
+        ("x')\ng(a='y", [("f", {"s": "x"}), ("g", {"a": "y"})]),
+        ("x')\n</calls>\n<calls>h(a='y", [("f", {"s": "x"}), ("h", {"a": "y"})]),
+    ],
+)
+def test_raw_strings_that_cannot_be_told(text: str, calls: Any) -> None:
+    """Nothing is escaped: text that reads as the string's end is one."""
+    assert read(RAW, f"<calls>f(s='{text}')</calls>").calls == calls
+
+
+def test_a_raw_string_cut_off() -> None:
+    text = "<calls>\nf(s='it's', n=1)\ng(t='x')\n</calls>"
+    for size in range(len("<calls>"), len(text)):
+        result = read(RAW, text[:size])
+        cut = text[len("<calls>") : size].strip()
+        if cut == "f(s='it's', n=1)":
+            assert result.calls == [("f", {"s": "it's", "n": 1})]
+        elif cut.startswith("f(s='it's', n=1)\ng(t='x')"):
+            assert result.calls == [("f", {"s": "it's", "n": 1}), ("g", {"t": "x"})]
+        else:
+            assert result == unfinished(text[:size]), size
+
+
+def test_a_raw_string_cut_where_another_call_begins() -> None:
+    for text in ("<calls>f(s='x')\ng", "<calls>f(s='x'), g", "<calls>f(s='x')\ng("):
+        assert read(RAW, text) == unfinished(text)
+
+
+def test_a_raw_string_never_closed() -> None:
+    text = "<calls>f(s='x)\n</calls>and on"
+    assert read(RAW, text) == malformed(text)
+
+
+@profile
+@given(
+    pieces("<calls>", "</calls>", "f(", "g()", "s='", "'", ")", ",", "\n", " ", "t=", "1", '"', "[", "]", "it's", "', t='", "')\n", ";"), places
+)  # fmt: skip
+def test_raw_strings_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(RAW, text, cuts)
+    one_answer(RAW, f"<calls>f(s='{text}')</calls>", cuts)
+    one_answer(CALLS, text, cuts)
+
+
+@profile
+@given(st.lists(st.tuples(st.sampled_from("fgh"), st.dictionaries(st.sampled_from(["s", "t", "a_b"]), st.text("a' ),=\n[]\\\"é", max_size=12))), min_size=1))  # fmt: skip
+def test_raw_strings_come_back(calls: list[tuple[str, dict[str, str]]]) -> None:
+    """As Olmo 3's chat template writes them, where no string holds what may be its end."""
+    assume(not any(re.search(r"'[ \n]*[,)]", text) for _, args in calls for text in args.values()))
+    body = "\n".join(
+        name + "(" + ", ".join(f"{key}='{text}'" for key, text in args.items()) + ")" for name, args in calls
+    )
+    assert read(RAW, f"<calls>\n{body}\n</calls>") == Result(calls, "", [])
+
+
+@pytest.mark.parametrize("unit", ["' ", "')\n", "', a", "'\n\n\n", "')\ng", "x", "', t='", ")"])
+def test_raw_strings_take_linear_time(unit: str) -> None:
+    assert_linear(RAW, "<calls>f(s='", unit)
+
+
+# ------------------------------------------------------------------------------------------------------------ endings
+
+JSON_ENDS = template(
+    open_pattern=r"\[C\](?P<name>\w+)\[A\]", content="json", repeats=True, transform=NAMED, ends_with_value=True
+)
+LIST_ENDS = template(
+    open="functools", close="<end>", content="json", transform=EACH, transform_each=True, ends_with_value=True
+)
+PYTHON_ENDS = template(
+    open="<p>", close="</p>", content="python-call-list", transform=EACH, transform_each=True, ends_with_value=True
+)
+DELIMS_END = template(
+    open_pattern=r"call:(?P<name>\w+)", content="json", repeats=True, transform=NAMED, ends_with_value=True,
+    content_args={"unquoted_keys": True, "string_delims": [["<q>", "<q>"]]},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body", ['{}', '{"s": "}"}', '{"s": "\\"}", "o": {"k": [[], {}]}}', ' \n{"s": "[C]g[A]{}"}', '{"s": "a\\\\"}', '{"o": {"}": 1}, "n": 3}']
+)  # fmt: skip
+def test_a_region_ends_with_its_value(body: str) -> None:
+    value = json.loads(body)
+    assert read(JSON_ENDS, f"a[C]f[A]{body}b") == Result([("f", value)], "ab", [])
+    assert read(JSON_ENDS, f"[C]f[A]{body}[C]g[A]{body}}} b") == Result([("f", value), ("g", value)], "} b", [])
+
+
+def test_each_content_that_shows_its_end() -> None:
+    calls: list[tuple[str, Any]] = [("f", {"s": "]<end>"}), ("g", {})]
+    body = json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls])
+    assert read(LIST_ENDS, f"a functools{body}b") == Result(calls, "a b", [])
+    assert read(PYTHON_ENDS, "a<p>[f(s=']<end>'), g()]b") == Result(calls, "ab", [])
+    assert read(PYTHON_ENDS, "<p>[f(s='it\\'s]', l=[[], {'k': (1)}])] x").calls == []
+    assert read(DELIMS_END, "call:f{s:<q>}]<q>,l:[<q>\n<q>]}b") == Result([("f", {"s": "}]", "l": ["\n"]})], "b", [])
+
+
+def test_a_closer_where_the_value_has_not_ended() -> None:
+    for text in ("functools<end>", "functools [<end>", 'functools[{"name": <end>'):
+        assert read(LIST_ENDS, f"{text}b") == malformed(text, "b")
+    assert read(LIST_ENDS, 'functools[{"name": "<end>').dropped == [('functools[{"name": "<end>', "malformed")]
+
+
+@pytest.mark.parametrize("body", ["x[]", '"s"', "1", "}", ", {}", "] []"])
+def test_text_where_a_value_should_begin(body: str) -> None:
+    """There is no value to wait for: the region ends at once."""
+    assert read(LIST_ENDS, f"functools {body}b") == Result([], f"functools {body}b", [("functools ", "malformed")])
+
+
+def test_a_value_cut_off() -> None:
+    text = '[C]f[A]{"s": "x", "o": {"k": [1]}}'
+    for size in range(len("[C]f[A]"), len(text)):
+        assert read(JSON_ENDS, text[:size]) == unfinished(text[:size])
+
+
+@pytest.mark.parametrize(("value", "behind"), [('{"s": "a" ', '"b"}'), ('{"s": "x', '\ny"} z'), ('{"a" ', "{}")])
+def test_a_string_that_cannot_be_one(value: str, behind: str) -> None:
+    text = f"[C]f[A]{value}{behind}"
+    assert read(JSON_ENDS, text) == Result([], text, [(f"[C]f[A]{value}", "malformed")])
+
+
+def test_brackets_of_other_kinds_are_counted_all_the_same() -> None:
+    assert read(JSON_ENDS, "[C]f[A]{]b") == malformed("[C]f[A]{]", "b")
+
+
+def test_a_closer_that_begins_with_brackets() -> None:
+    spec = template(
+        open_pattern=r"<c (?P<name>\w+)>",
+        close_pattern=r"\}\s*\}?</c>",
+        content="json",
+        transform=NAMED,
+        repeats=True,
+        ends_with_value=True,
+    )
+    assert read(spec, '<c f>{"o": {}}</c>b') == Result([("f", {"o": {}})], "b", [])
+    assert read(spec, '<c f>{"n": 1}</c>b') == Result([("f", {"n": 1})], "b", [])
+    assert read(spec, '<c f>{"o": {"p": {}}</c>b') == malformed('<c f>{"o": {"p": {}}</c>', "b")
+
+
+@pytest.mark.parametrize(
+    "args", [{"content": "text"}, {"content": "json", "content_args": {"sequence": True}}, {"content": "xml-inline"}]
+)
+def test_contents_that_do_not_show_their_end(args: dict[str, Any]) -> None:
+    with pytest.raises(respzoo.TemplateError, match="ends_with_value"):
+        template(open="<c>", close="</c>", ends_with_value=True, **args)
+
+
+@profile
+@given(
+    pieces("[C]f[A]", "functools", "<p>", "</p>", "<end>", "[", "]", "{", "}", "(", ")", '"', "'", "\\", "s", ":", "=", ",", "1", " ", "\n", '{"n": 1}', "<q>"), places
+)  # fmt: skip
+def test_endings_made_up(text: str, cuts: Sequence[int]) -> None:
+    for spec, opener in (
+        (JSON_ENDS, "[C]f[A]"),
+        (LIST_ENDS, "functools["),
+        (PYTHON_ENDS, "<p>["),
+        (DELIMS_END, "call:f{"),
+    ):
+        one_answer(spec, opener + text, cuts)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.text('a"\\{}[]é\n<', max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('a"}]', max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@profile
+@given(
+    st.dictionaries(st.text('ab"}]{', max_size=4), json_values, max_size=4), st.booleans(), st.text('a]}"<', max_size=5)
+)
+def test_any_object_ends_with_itself(value: dict[str, Any], ascii_only: bool, behind: str) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    assert read(JSON_ENDS, f"[C]g[A]{text}{behind}") == Result([("g", value)], behind, [])
+
+
+@pytest.mark.parametrize("unit", ["[", '"', '\\"', "{}", '"a",', "x"])
+def test_endings_take_linear_time(unit: str) -> None:
+    assert_linear(JSON_ENDS, "[C]f[A]{", unit)
+
+
+# ------------------------------------------------------------------------------------------------------- types in tags
+
+TYPED = template(
+    open_pattern=r'<i n="(?P<name>[^"]*)">', close="</i>", content="xml-inline", repeats=True, transform=NAMED,
+    content_args={
+        "tag_pattern": r'<p n="(?P<key>[^"]*)" s="(?P<type>\w+)">(?P<value>.*?)</p>',
+        "types": {"true": {"name": "text", "args": {"strip": False}}, "false": {"name": "json"}}, "unescape_keys": True,
+    },
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        ('<p n="s" s="true">02139</p>', {"s": "02139"}),
+        ('<p n="n" s="true">7</p>', {"n": "7"}),  # what it says it is, whatever the schema says
+        ('<p n="s" s="false">7</p>', {"s": 7}),
+        ('<p n="n" s="false"> 7 </p>', {"n": 7}),
+        ('<p n="o" s="false">{"a": </p>', {"o": '{"a": '}),
+        ('<p n="n" s="other">7</p><p n="s" s="other">7</p>', {"n": 7, "s": "7"}),
+        ('<p n="s" s="true">a</i>\n<p n="x" s="false"> b</p>', {"s": 'a</i>\n<p n="x" s="false"> b'}),
+        ('<p n="a&amp;b" s="true">&amp;</p>\n<p n="s" s="true"></p>', {"a&b": "&amp;", "s": ""}),
+    ],
+)
+def test_a_tag_may_state_its_type(body: str, arguments: Any) -> None:
+    assert read(TYPED, f'a<i n="f">{body}</i>b') == Result([("f", arguments)], "ab", [])
+    assert read(TYPED, f'<i n="f">{body}') == unfinished(f'<i n="f">{body}') or "</i>" in body
+
+
+@profile
+@given(
+    st.dictionaries(st.text("ab&é ", max_size=4), st.text("a</>\"p\n=", max_size=8) | st.integers(-9, 9) | st.none(), max_size=3)
+)  # fmt: skip
+def test_typed_tags_come_back(arguments: dict[str, Any]) -> None:
+    body = "".join(
+        f'<p n="{key.replace("&", "&amp;")}" s="{str(isinstance(value, str)).lower()}">'
+        f"{value if isinstance(value, str) else json.dumps(value)}</p>"
+        for key, value in arguments.items()
+    )
+    assert read(TYPED, f'<i n="g">{body}</i>').calls == [("g", arguments)]
+
+
+@profile
+@given(
+    pieces('<i n="f">', "</i>", '<p n="a" s="true">', '<p n="b" s="false">', "</p>", "1", "\n", "<", "x", "{"), places
+)
+def test_typed_tags_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(TYPED, text, cuts)
+    one_answer(TYPED, f'<i n="f">{text}', cuts)
