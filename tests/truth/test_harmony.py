@@ -12,7 +12,15 @@ from truth_programs import harmony_vocabulary
 from truth_turns import Form, Rendered, Turn, holds
 
 FORM = Form(
-    markers=("<|start|>", "<|end|>", "<|channel|>final<|message|>", "<|call|>", "<|return|>", "<|message|>", "<|start|>assistant to=functions.f<|channel|>commentary<|message|>"),  # fmt: skip
+    markers=(
+        "<|start|>",
+        "<|end|>",
+        "<|channel|>final<|message|>",
+        "<|call|>",
+        "<|return|>",
+        "<|message|>",
+        "<|start|>assistant to=functions.f<|channel|>commentary<|message|>",
+    ),  # fmt: skip
     thought=r"<\|end\|>",
     answer=r"<\|(?:end|return)\|>",
     spaces=True,

@@ -25,7 +25,11 @@ TOOLS = [
         "function": {
             "name": "offered",
             "description": "Does it.",
-            "parameters": {"type": "object", "properties": {"old": {"type": "integer", "description": "How old."}}, "required": ["old"]},
+            "parameters": {
+                "type": "object",
+                "properties": {"old": {"type": "integer", "description": "How old."}},
+                "required": ["old"],
+            },
         },
     }
 ]
@@ -59,6 +63,7 @@ class ChatTemplate:
     as_text: bool = False
     """Arguments are given as JSON text."""
     key: str = "reasoning_content"
+    """What the message calls its reasoning."""
     call_id: Callable[[str, int], str] = field(default=lambda name, index: f"call{index:05}")
     """What the template is given as the call's id."""
     results: bool = True
@@ -97,7 +102,7 @@ class ChatTemplate:
 
     def message(self, turn: Turn, first: int) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": turn.content}
-        if turn.reasoning:
+        if self.key:  # an empty one, too: without any, some templates look for reasoning in the content
             message[self.key] = turn.reasoning
         if turn.calls:
             message["tool_calls"] = self.calls(turn.calls, first)
@@ -112,11 +117,15 @@ class ChatTemplate:
         after_tool = self.results and draw(st.booleans())
         if after_tool:
             before.append(self.message(Turn("", "", [EARLIER]), 0))
-            before.append({"role": "tool", "name": "offered", "tool_call_id": self.call_id("offered", 0), "content": "3"})
+            before.append(
+                {"role": "tool", "name": "offered", "tool_call_id": self.call_id("offered", 0), "content": "3"}
+            )
         whole = self.write([*before, self.message(self.gives(turn), int(after_tool))], prompt=False, **variables)
         prompt = self.write(before, prompt=True, **variables)
         if not whole.startswith(prompt):
-            prompt = self.from_history(before, whole, variables)
+            prompt = self.from_history(before, whole, variables, after_tool)
+        elif self.anchor and whole.startswith(self.anchor, len(prompt)):  # as some write it behind a tool's result
+            prompt += self.anchor
         output = whole[len(prompt) :]
         stop = next((stop for stop in self.stop if output.endswith(stop)), None)
         assert stop is not None, (output, self.stop)
@@ -125,10 +134,13 @@ class ChatTemplate:
             output += stop.rstrip()
         return turn, Rendered(prompt, output)
 
-    def from_history(self, before: Sequence[Mapping[str, Any]], whole: str, variables: Mapping[str, Any]) -> str:
+    def from_history(
+        self, before: Sequence[Mapping[str, Any]], whole: str, variables: Mapping[str, Any], after_tool: bool
+    ) -> str:
         """The prompt where history is written otherwise than the prompt of a new turn begins: up to the anchor."""
         head = self.write(before, prompt=False, **variables)
         assert whole.startswith(head), (head, whole)
-        assert self.anchor, f"history goes on with {whole[len(head) : len(head) + 80]!r}"
-        assert whole.startswith(self.anchor, len(head)), f"{whole[len(head) : len(head) + 80]!r}"
-        return head + self.anchor
+        if self.anchor and whole.startswith(self.anchor, len(head)):
+            return head + self.anchor
+        assert self.anchor and after_tool, f"history goes on with {whole[len(head) : len(head) + 80]!r}"
+        return head

@@ -53,7 +53,9 @@ def distribution(requirement: str, *, source: bool = False) -> Path:
 def trl_templates() -> dict[str, str]:
     """trl's chat templates, which are upstream's to the byte."""
     with zipfile.ZipFile(distribution(TRL)) as wheel:
-        names = [name for name in wheel.namelist() if name.startswith("trl/chat_templates/") and name.endswith(".jinja")]
+        names = [
+            name for name in wheel.namelist() if name.startswith("trl/chat_templates/") and name.endswith(".jinja")
+        ]
         return {Path(name).stem: wheel.read(name).decode() for name in names}
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, assume, given, note, settings
 from hypothesis import strategies as st
 
 import respzoo
@@ -85,7 +85,11 @@ def schema(value: Any) -> dict[str, Any]:
         return {"type": "object", "properties": {key: schema(item) for key, item in value.items()}}
     if isinstance(value, list):
         items = [schema(item) for item in value]
-        return {"type": "array", "items": items[0] if all(item == items[0] for item in items) else {}} if items else {"type": "array"}
+        return (
+            {"type": "array", "items": items[0] if all(item == items[0] for item in items) else {}}
+            if items
+            else {"type": "array"}
+        )
     names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
     return {"type": names[type(value)]}
 
@@ -120,6 +124,8 @@ class Form:
     """The same for a key."""
     keys: st.SearchStrategy[str] | None = None
     """Names of arguments; by default any text, as in JSON."""
+    inner_keys: st.SearchStrategy[str] | None = None
+    """Keys of objects among the arguments; by default any text."""
     names: str = r"[A-Za-z_][A-Za-z0-9_.-]{0,12}"
     """Names of functions."""
     spaces: bool = False
@@ -178,12 +184,15 @@ def texts(markers: Sequence[str], *, spaces: bool) -> st.SearchStrategy[str]:
     return text if spaces else text.map(str.strip)
 
 
-def json_values(markers: Sequence[str]) -> st.SearchStrategy[Any]:
+def json_values(
+    markers: Sequence[str], keys: st.SearchStrategy[str] | None = None, *, nothing: bool = True, most: int = 10**20
+) -> st.SearchStrategy[Any]:
     text = texts(markers, spaces=True)
-    number = st.one_of(st.integers(-(10**20), 10**20), st.floats(allow_nan=False, allow_infinity=False))
-    scalar = st.one_of(text, text, number, st.sampled_from([True, False, None]))
-    flat = st.one_of(scalar, st.lists(scalar, max_size=2), st.dictionaries(text, scalar, max_size=2))
-    return st.one_of(scalar, flat, st.lists(flat, max_size=2), st.dictionaries(text, flat, max_size=2))
+    keys = text if keys is None else keys
+    number = st.one_of(st.integers(-most, most), st.floats(allow_nan=False, allow_infinity=False))
+    scalar = st.one_of(text, text, number, st.sampled_from([True, False, None] if nothing else [True, False]))
+    flat = st.one_of(scalar, st.lists(scalar, max_size=2), st.dictionaries(keys, scalar, max_size=2))
+    return st.one_of(scalar, flat, st.lists(flat, max_size=2), st.dictionaries(keys, flat, max_size=2))
 
 
 IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
@@ -193,7 +202,7 @@ IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 def turns(form: Form) -> st.SearchStrategy[Turn]:
     text = texts(form.markers, spaces=form.spaces)
     keys = texts(form.markers, spaces=True) if form.keys is None else form.keys
-    values = json_values(form.markers) if form.values is None else form.values
+    values = json_values(form.markers, form.inner_keys) if form.values is None else form.values
     call = st.builds(
         Call,
         st.from_regex(form.names, fullmatch=True),
@@ -208,7 +217,7 @@ def turns(form: Form) -> st.SearchStrategy[Turn]:
     )
     if not form.both:
         turn = turn.map(lambda turn: replace(turn, content="") if turn.calls else turn)
-    return turn.filter(lambda turn: not form.never(turn))
+    return turn.filter(lambda turn: bool(turn.reasoning or turn.content or turn.calls) and not form.never(turn))
 
 
 @dataclass(frozen=True)
@@ -268,6 +277,7 @@ def holds(
     def property_(data: st.DataObject) -> None:
         turn = data.draw(drawn)
         turn, rendered = render(turn, data.draw)
+        assume(turn.reasoning or turn.content or turn.calls)
         places = data.draw(st.lists(st.integers(0, 10_000), max_size=8))
         note(f"prefix ends {rendered.prefix[-80:]!r}\noutput {rendered.output!r}")
         tools = turn.tools()
