@@ -1,9 +1,9 @@
 """Which stretches of a text special tokens wrote: told from the token ids, or not at all.
 
 Ids are decoded run by run, the special tokens between them as they are spelled. The runs must make up the text, but for
-what decoding in one piece does otherwise: a space more or less beside a special token, a character whose bytes lie in
-several pieces, a stop token that wrote nothing. Anything else means that ids and text do not belong together: then
-nobody knows (None), and markup in the text is read as written.
+an end that is not there (a stop token or string) and for what decoding in one piece does otherwise: a space more or
+less beside a special token, a character whose bytes lie in several pieces. Else ids and text do not belong together:
+then nobody knows (None), and markup in the text is read as written.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def stretches(
     if run:
         segments.append((decode(run), False))
     whole = "".join(segment for segment, _ in segments)
-    if whole.startswith(text) and (whole == text or (whole[len(text) :] == segments[-1][0] and segments[-1][1])):
+    if whole.startswith(text):
         return _places(segments, len(text))
     match = _loosely(segments).fullmatch(text)
     if match is None:

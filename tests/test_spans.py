@@ -45,14 +45,16 @@ def told(text: str, *ids: int | str) -> Any:
         ("a", ("a", 1), []),
         ("a<|end|>", ("a<|end|>", 1), []),
         ("a<|end|>", ("a", 1, 2), [(1, 8)]),
+        # a stop string that took the end away
+        ("a<|end|>b", ("a", 1, "bcd", 2), [(1, 8)]),
+        ("a<|en", ("a", 1), []),
         # decoded in one piece there is a space more
         ("a <|end|> b", ("a", 1, "b"), [(2, 9)]),
         # not the text of these ids
         ("a<|end|>", ("a",), None),
         ("a<|end|>b", (1, "b"), None),
         ("b", (1, "a"), None),
-        ("a", ("a", 1, "b"), None),
-        ("", ("a",), None),
+        ("a<|e", ("a", "<|end|>", 1), []),
     ],
 )
 def test_stretches(text: str, ids: tuple[int | str, ...], expected: Any) -> None:

@@ -16,11 +16,22 @@ from inspect import BoundArguments
 from typing import Any, ClassVar, cast
 
 from respzoo import MessageStream, ResponseTemplate, UnknownModelError
-from respzoo.message import Delta
 from respzoo.fields import REASONING_NAMES
+from respzoo.message import Delta
 from respzoo_vllm import engine
 from respzoo_vllm.forced import ForcedCalls
-from respzoo_vllm.plan import Plan, announce, find_template, is_harmony, logger, plan_for, stock_grammar
+from respzoo_vllm.plan import (
+    CHOICES,
+    Plan,
+    announce,
+    find_template,
+    is_harmony,
+    logger,
+    plan_for,
+    policies,
+    stock_grammar,
+)
+from respzoo_vllm.spans import SpanReader
 
 __all__ = ["RespzooParser", "RespzooReasoningParser", "RespzooToolParser", "unified"]
 
@@ -87,6 +98,7 @@ class ReplyReader(engine.Parser):
     """Reads replies, streamed or whole. It goes before a parser class of vLLM's, which does all the rest."""
 
     template: ClassVar[ResponseTemplate | None] = None
+    policies: ClassVar[Mapping[str, Any]] = {name: allowed[0] for name, allowed in CHOICES.items()}
     always_adjust_request = True
 
     def __init__(self, tokenizer: Any, tools: Any = None, *args: Any, **kwargs: Any) -> None:
@@ -97,6 +109,7 @@ class ReplyReader(engine.Parser):
         self._began_inside = False
         # of the reply that is being streamed
         self._stream: MessageStream | None = None
+        self._spans: SpanReader | None = None
         self._forced: ForcedCalls | None = None
         self._show_reasoning = True
         self._called = False
@@ -129,7 +142,9 @@ class ReplyReader(engine.Parser):
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[Any] | None]:
         stream = self._begin(request, self._prompt_ids, model_output)
-        deltas = stream.feed(model_output)
+        spans = self._spans
+        special = spans.of(model_output, model_output_token_ids, finished=True) if spans is not None else None
+        deltas = stream.feed(model_output, special)
         reasoning, content, calls = self._gather(deltas + self._finish(stream, request, streamed=False))
         made = [
             engine.FunctionCall(id=call["id"], name=call["name"], arguments="".join(call["arguments"]))
@@ -149,7 +164,9 @@ class ReplyReader(engine.Parser):
         stream = self._stream
         if stream is None:
             stream = self._stream = self._begin(request, prompt_token_ids or self._prompt_ids, "")
-        deltas = stream.feed(delta_text)
+        spans = self._spans
+        special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
+        deltas = stream.feed(delta_text, special)
         if finished:
             deltas = deltas + self._finish(stream, request, streamed=True)
             self._stream = self._prompt_ids = None  # a turn that a built-in tool continues has another prompt
@@ -176,7 +193,15 @@ class ReplyReader(engine.Parser):
         calls = self._tool_parser is not None and bool(request.tools) and request.tool_choice != "none"
         self._forced = self._forced_calls(request.tool_choice) if calls else None
         template = plan.variant(reasoning=self._reasoning_parser is not None, tools=calls and self._forced is None)
-        stream = MessageStream(template, prefix=prefix, tools=_tool_dicts(request.tools) if calls else None)
+        stream = MessageStream(
+            template,
+            prefix=prefix,
+            tools=_tool_dicts(request.tools) if calls else None,
+            special_tokens=plan.special_tokens,
+            **self.policies,
+        )
+        spans = SpanReader(plan, template)
+        self._spans = spans if spans.known else None
         self._began_inside = stream.parser.region in REASONING_NAMES
         if isinstance(self._reasoning_parser, RespzooReasoningParser):
             self._reasoning_parser.began_inside = self._began_inside
@@ -197,7 +222,7 @@ class ReplyReader(engine.Parser):
     def _finish(self, stream: MessageStream, request: Any, *, streamed: bool) -> list[Delta]:
         deltas = stream.finish()[1]
         for region in stream.dropped:
-            fate = "is content" if region["reason"] == "malformed" else "is left out"
+            fate = "is content" if self.policies[f"on_{region['reason']}"] == "content" else "is left out"
             logger.info("respzoo: %s %s %s: %.400r", region["reason"], region["field"], fate, region["raw"])
         if self._tool_parser is not None and request.tools:
             called = self._called or any("tool_calls" in delta for delta in deltas)
@@ -277,6 +302,7 @@ def unified(given: BoundArguments, stock: Callable[..., Any]) -> Any:
     """The parser class for `ParserManager.get_parser`'s arguments; `stock` is that method as it was, for its checks."""
     arguments = given.arguments
     model, tokenizer = arguments.get("model_name"), arguments.get("tokenizer")
+    chosen = policies()
     template = find_template(model, tokenizer)
     if "tokenizer" in arguments:
         arguments["tokenizer"] = None  # stock would try the parsers that we are about to replace
@@ -302,6 +328,7 @@ def unified(given: BoundArguments, stock: Callable[..., Any]) -> Any:
     bases = (ReplyReader, found) if harmony else (RespzooParser,)
     made: Any = type("RespzooParser", bases, {
         "template": template,
+        "policies": chosen,
         "reasoning_parser_cls": reasoning,
         "tool_parser_cls": tools,
         "tool_strict_level": getattr(found, "tool_strict_level", None),

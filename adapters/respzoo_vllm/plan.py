@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Collection, Mapping
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import respzoo
 from respzoo import ResponseTemplate, UnknownModelError
 from respzoo.fields import CALLS, REASONING_NAMES
-from respzoo_vllm.prompt import Gate, PromptReader
+from respzoo.spans import special_texts
+from respzoo_vllm.prompt import Gate, PromptReader, syntaxes
 
-__all__ = ["Plan", "find_template", "is_harmony", "plan_for", "stock_grammar"]
+__all__ = ["CHOICES", "Plan", "announce", "find_template", "is_harmony", "plan_for", "policies", "stock_grammar"]
 
 logger = logging.getLogger("vllm.respzoo")  # below "vllm", whose handlers vLLM sets up
 _plans: WeakKeyDictionary[Any, dict[int, Plan]] = WeakKeyDictionary()
 _announced: set[tuple[str, str]] = set()
+# What a server's environment may choose, as `MessageStream` takes it: RESPZOO_ and the argument's name.
+CHOICES = {
+    "arguments": ("stream", "complete"),
+    "on_malformed": ("content", "drop"),
+    "on_unfinished": ("drop", "content"),
+}
 
 
 class Plan:
@@ -26,6 +34,8 @@ class Plan:
         self.template = template
         self.reader = PromptReader(tokenizer, template)
         self.gate = Gate(tokenizer, template, self.reader)
+        self.special = special_texts(tokenizer)
+        self.special_tokens = frozenset(self.special.values())
         self._variants = {(True, True): template}
 
     def variant(self, *, reasoning: bool, tools: bool) -> ResponseTemplate:
@@ -33,11 +43,12 @@ class Plan:
         found = self._variants.get((reasoning, tools))
         if found is None:
             spec = self.template.spec
-            fields = {
-                name: field
-                for name, field in spec["fields"].items()
+            kept = {
+                name
+                for name in spec["fields"]
                 if (reasoning or name not in REASONING_NAMES) and (tools or name != CALLS)
             }
+            fields = {name: _of_kept(field, kept) for name, field in spec["fields"].items() if name in kept}
             given: dict[str, Any] = spec.get("defaults") or {}
             defaults = {name: value for name, value in given.items() if name not in spec["fields"]}
             found = ResponseTemplate(
@@ -54,6 +65,15 @@ class Plan:
         if self.gate.openers and any(0 <= output.find(text) < opened for text in self.gate.closers):
             return self.reader.literal + self.gate.openers[0]
         return ""
+
+
+def _of_kept(field: Any, kept: Collection[str]) -> Any:
+    """A field, or each of its syntaxes, that only fields which are there end."""
+    if isinstance(field, list):
+        return [_of_kept(syntax, kept) for syntax in cast("list[Any]", field)]
+    ended_by = [name for name in field.get("ended_by", ()) if name in kept]
+    rest = {key: value for key, value in field.items() if key != "ended_by"}
+    return {**rest, "ended_by": ended_by} if ended_by else rest
 
 
 def plan_for(tokenizer: Any, template: ResponseTemplate | None) -> Plan:
@@ -85,16 +105,32 @@ def announce(template: ResponseTemplate, model: str | None) -> None:
         logger.info("respzoo reads %s with the response template %s: %s", model or "this model", *said)
 
 
+def policies() -> dict[str, Any]:
+    """What the environment says of damaged calls.
+
+    Raises:
+        ValueError: a variable has a value that it cannot have.
+    """
+    chosen: dict[str, Any] = {}
+    for name, allowed in CHOICES.items():
+        variable = f"RESPZOO_{name.upper()}"
+        value = os.environ.get(variable) or allowed[0]
+        if value not in allowed:
+            raise ValueError(f"{variable}: expected {' or '.join(map(repr, allowed))}, found {value!r}")
+        chosen[name] = value
+    return chosen
+
+
 def is_harmony(spec: Mapping[str, Any]) -> bool:
     return "channel" in str(spec["fields"]) and "<|start|>assistant" in str(spec.get("start_anchor", ""))
 
 
 def stock_grammar(spec: Mapping[str, Any]) -> str | None:
     """The name of vLLM's own grammar for calls in the syntax of a template, if it has one."""
-    field: Mapping[str, Any] = spec["fields"].get(CALLS) or {}
-    opener = str(field.get("open") or field.get("open_pattern") or "")
-    if "<tool_call>" in opener and field.get("content") == "json":
-        return "hermes"
-    if "<function=" in opener and field.get("content") == "xml-inline":
-        return "qwen_3_coder"
+    for field in syntaxes(spec, CALLS):
+        opener = str(field.get("open") or field.get("open_pattern") or "")
+        if "<tool_call>" in opener and field.get("content") == "json":
+            return "hermes"
+        if "<function=" in opener and field.get("content") == "xml-inline":
+            return "qwen_3_coder"
     return None

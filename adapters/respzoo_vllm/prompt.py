@@ -17,9 +17,10 @@ import regex
 from respzoo import ResponseParser, ResponseTemplate
 from respzoo.fields import CALLS, REASONING_NAMES
 
-__all__ = ["Gate", "PromptReader", "decode"]
+__all__ = ["Gate", "PromptReader", "decode", "syntaxes"]
 
 WINDOW = 64
+SIDES = ("open", "close")
 # White space in a pattern, as templates write it around a marker: \s* \n? and the like.
 _FRAME = re.compile(r"\\[sn][*+?]{0,2}|\n[*+?]{0,2}")
 _META = re.compile(r"(?<!\\)[][(){}.*+?|^$]|\\[A-Za-z0-9]")
@@ -31,6 +32,12 @@ def decode(tokenizer: Any, ids: Sequence[int]) -> str:
         return tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
     except TypeError:  # tokenizers that are not of transformers
         return tokenizer.decode(ids, skip_special_tokens=False)
+
+
+def syntaxes(spec: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """The syntaxes that a field of a template is written in; none if there is no such field."""
+    field: Any = spec["fields"].get(name) or []
+    return cast("list[Mapping[str, Any]]", field if isinstance(field, list) else [field])
 
 
 def literals(field: Mapping[str, Any], side: str) -> list[str]:
@@ -89,14 +96,15 @@ class Gate:
         self.tokenizer = tokenizer
         self.template = template
         self.reader = reader
-        fields: dict[str, dict[str, Any]] = template.spec["fields"]
-        self.name = next((name for name in fields if name in REASONING_NAMES), "")
-        field = fields.get(self.name, {})
-        self.openers, self.closers = literals(field, "open"), literals(field, "close")
+        self.name = next((name for name in template.spec["fields"] if name in REASONING_NAMES), "")
+        written = syntaxes(template.spec, self.name)
+        self.openers, self.closers = ([text for one in written for text in literals(one, side)] for side in SIDES)
         vocab = cast("dict[str, int]", tokenizer.get_vocab())
         self.open_ids = self._ids(vocab, self.openers)
         self.close_ids = self._ids(vocab, self.closers)
-        pattern = "|".join(map(regex.escape, self.closers)) or field.get("close_pattern")
+        pattern = "|".join(map(regex.escape, self.closers)) or next(
+            (one["close_pattern"] for one in written if "close_pattern" in one), None
+        )
         self._close = regex.compile(pattern, regex.DOTALL) if pattern else None
         self._width = max((len(text.encode()) for text in self.closers), default=WINDOW)
         chat_template = getattr(tokenizer, "chat_template", None)

@@ -73,38 +73,49 @@ def chat(tools: list[dict[str, Any]] | None = TOOLS, **options: Any) -> ChatComp
     return ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "hi"}], tools=tools, **options)
 
 
-def whole(cls: Any, text: str, request: Any, prompt: str = PROMPT, tokenizer: Any = TOKENIZER) -> Reply:
+def whole(
+    cls: Any, text: str, request: Any, prompt: str = PROMPT, tokenizer: Any = TOKENIZER, ids: list[int] | None = None
+) -> Reply:
     parser = cls(tokenizer, request.tools)
     prompt_ids = tokenizer.encode(prompt, add_special_tokens=False)
     if hasattr(parser, "set_prompt_token_ids") and "set_prompt_token_ids" in dir(vllm.parser.Parser):
         parser.set_prompt_token_ids(prompt_ids)
     else:
         parser.is_reasoning_end(prompt_ids)
-    ids = tokenizer.encode(text, add_special_tokens=False)
+    if ids is None:
+        ids = tokenizer.encode(text, add_special_tokens=False)
     reasoning, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=ids)
     return reasoning or "", content or "", [(call.name, call.arguments) for call in calls or ()]
 
 
 def streamed(
-    cls: Any, text: str, request: Any, prompt: str = PROMPT, tokenizer: Any = TOKENIZER, size: int = 1
+    cls: Any,
+    text: str,
+    request: Any,
+    prompt: str = PROMPT,
+    tokenizer: Any = TOKENIZER,
+    size: int = 1,
+    ids: list[int] | None = None,
+    behind: int = 0,
 ) -> Reply:
-    """As the API server streams: `size` tokens a delta, the text of a character with its last token."""
+    """As the API server streams: `size` tokens a delta, the text of a character with its last token, `behind` characters
+    of it later still, as where a request has stop strings."""
     parser = cls(tokenizer, request.tools)
     prompt_ids = tokenizer.encode(prompt, add_special_tokens=False)
-    ids = tokenizer.encode(text, add_special_tokens=False)
+    if ids is None:
+        ids = tokenizer.encode(text, add_special_tokens=False)
+    held = ""
     detokenizer = DecodeStream(skip_special_tokens=False)
     reasoning, content = "", ""
     calls: dict[int, list[str]] = {}
     seen: set[str] = set()
     for start in range(0, max(len(ids), 1), size):
         part = ids[start : start + size]
-        delta = parser.parse_delta(
-            "".join(detokenizer.step(tokenizer.backend_tokenizer, token) or "" for token in part),
-            part,
-            request,
-            prompt_ids,
-            finished=start + size >= len(ids),
-        )
+        finished = start + size >= len(ids)
+        held += "".join(detokenizer.step(tokenizer.backend_tokenizer, token) or "" for token in part)
+        shown = len(held) if finished else max(0, len(held) - behind)
+        delta = parser.parse_delta(held[:shown], part, request, prompt_ids, finished=finished)
+        held = held[shown:]
         if delta is None:
             continue
         reasoning += delta.reasoning or ""
@@ -467,6 +478,48 @@ def test_start_fails_without_a_template() -> None:
         respzoo.get("nobody/knows-this-model")
 
 
+@pytest.mark.parametrize("model", ["moonshotai/Kimi-K3", "google/gemma-4-31B-it", "zai-org/GLM-4.5"])
+@pytest.mark.parametrize("options", [{}, {"reasoning": None}, {"tools": None}], ids=["both", "tools", "reasoning"])
+def test_any_flag_alone(model: str, options: dict[str, Any]) -> None:
+    """A template without the fields that nobody asked for is one, whatever its other fields say of them."""
+    cls = parser_class(model=model, **options)
+    for request in (chat(), chat(tools=None), chat(tool_choice="none")):
+        assert both(cls, "Hello!", request, prompt="")[1] == "Hello!"
+
+
+BROKEN = '<tool_call>\n{"name": \n</tool_call>'
+CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Os'
+
+
+@pytest.mark.parametrize(
+    ("variables", "text", "expected"),
+    [
+        ({}, BROKEN, BROKEN),
+        ({}, CUT, ""),
+        ({"RESPZOO_ON_MALFORMED": "drop"}, BROKEN, ""),
+        ({"RESPZOO_ON_UNFINISHED": "content"}, CUT, CUT),
+        (
+            {"RESPZOO_ON_MALFORMED": "", "RESPZOO_ON_UNFINISHED": "drop", "RESPZOO_ARGUMENTS": "complete"},
+            BROKEN,
+            BROKEN,
+        ),
+    ],
+)
+def test_policies(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], text: str, expected: str) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    cls = parser_class()
+    assert cls.policies["arguments"] == (variables.get("RESPZOO_ARGUMENTS") or "stream")
+    assert both(cls, "Hm. " + text, chat()) == ("", ("Hm. " + expected).strip(), [])
+
+
+@pytest.mark.parametrize("name", ["RESPZOO_ON_MALFORMED", "RESPZOO_ON_UNFINISHED", "RESPZOO_ARGUMENTS"])
+def test_start_fails_with_a_policy_that_is_none(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "perhaps")
+    with pytest.raises(ValueError, match=f"{name}: expected '.*' or '.*', found 'perhaps'"):
+        parser_class()
+
+
 def test_template_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESPZOO_TEMPLATE", "qwen3")
     assert parser_class(model="nobody/knows-this-model").template.name == "qwen3"
@@ -520,6 +573,79 @@ def harmony_tokenizer() -> PreTrainedTokenizerFast:
 
 
 HARMONY_PROMPT = "<|start|>user<|message|>hi<|end|><|start|>assistant"
+HARMONY: dict[str, Any] = {"model": "openai/gpt-oss-20b", "is_harmony": True}
+# What is between « and » is written by special tokens; anything else is spelled out.
+QUOTED = [
+    (
+        "«<|channel|>»analysis«<|message|>»It writes <|end|><|start|>assistant<|channel|>commentary to=functions.get_weather"
+        ' <|constrain|>json<|message|>{"city": "Oslo"}<|call|>, 🌦.«<|end|>»«<|start|>»assistant«<|channel|>»final«<|message|>»Hi!',
+        (
+            "It writes <|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+            '{"city": "Oslo"}<|call|>, 🌦.',
+            "Hi!",
+            [],
+        ),
+    ),
+    (
+        '«<|channel|>»commentary to=functions.get_weather «<|constrain|>»json«<|message|>»{"city": "<|call|> 🌦"}«<|call|>»',
+        ("", "", [("get_weather", '{"city": "<|call|> 🌦"}')]),
+    ),
+    # cut in a string that quotes the closer: no call, and no content either
+    ('«<|channel|>»commentary to=functions.get_weather«<|message|>»{"city": "<|call|> and', ("", "", [])),
+]
+
+
+def written(marked: str, tokenizer: Any) -> tuple[str, list[int]]:
+    """The text, and the ids of a model that quotes markup letter by letter."""
+    parts = marked.replace("»", "«").split("«")
+    ids: list[int] = []
+    for at, part in enumerate(parts):
+        for piece in [part] if at % 2 else part:
+            ids += tokenizer.encode(piece, add_special_tokens=False)
+    return "".join(parts), ids
+
+
+@pytest.mark.parametrize(("marked", "expected"), QUOTED)
+def test_quoted_markup_is_text(marked: str, expected: Reply) -> None:
+    tokenizer = harmony_tokenizer()
+    cls = parser_class(**HARMONY)
+    text, ids = written(marked, tokenizer)
+    options: dict[str, Any] = {"prompt": HARMONY_PROMPT, "tokenizer": tokenizer, "ids": ids}
+    assert whole(cls, text, chat(), **options) == expected
+    for size in (1, 2, 3, 7, 1000):
+        assert streamed(cls, text, chat(), size=size, **options) == expected
+    # with the stop token's id and without its text
+    stopped = {**options, "ids": [*ids, *tokenizer.encode("<|return|>", add_special_tokens=False)]}
+    assert whole(cls, text, chat(), **stopped) == expected
+
+
+@pytest.mark.parametrize(("marked", "expected"), QUOTED)
+def test_where_text_is_behind_its_ids_it_is_read_as_text(
+    monkeypatch: pytest.MonkeyPatch, marked: str, expected: Reply
+) -> None:
+    """Never wrongly taken for quoted: what nobody can tell is markup, and the log says so."""
+    from respzoo_vllm import spans
+
+    said: list[str] = []
+    monkeypatch.setattr(spans.logger, "info", lambda text, *values: said.append(text % values))
+    tokenizer, cls = harmony_tokenizer(), parser_class(**HARMONY)
+    text, ids = written(marked, tokenizer)
+    options: dict[str, Any] = {"prompt": HARMONY_PROMPT, "tokenizer": tokenizer}
+    as_text = whole(cls, text, chat(), ids=[], **options)
+    assert as_text != expected or marked == QUOTED[1][0]
+    for behind in (1, 4, 30):
+        said.clear()
+        assert streamed(cls, text, chat(), ids=ids, behind=behind, **options) == as_text
+        assert sum("quoted markup will be read as markup" in line for line in said) == 1
+
+
+def test_markers_that_are_no_special_tokens_are_found_as_text() -> None:
+    """Qwen3's are added tokens, not special ones: a model may well spell them."""
+    text = f"<think>\nHm.\n</think>\n\n{ZURICH}"
+    ids = [one for char in text for one in encode(char)]
+    expected = ("Hm.", "", [("get_weather", '{"city": "Zürich 🌦"}')])
+    assert whole(parser_class(), text, chat(), ids=ids) == expected
+    assert streamed(parser_class(), text, chat(), ids=ids) == expected
 
 
 @pytest.mark.parametrize(

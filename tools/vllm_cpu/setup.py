@@ -22,7 +22,7 @@ TORCH = "2.13.0"
 # What a CPU does without, and setuptools, whose two pins contradict each other from Python 3.12 on.
 LEFT_OUT = {"torch", "torchaudio", "torchvision", "torchcodec", "intel-openmp", "setuptools"}
 # What the tests, the checkpoint maker and the bench use beside vLLM.
-EXTRAS = ["pytest>=8", "pytest-timeout", "openai>=2.25", "httpx", "dashscope", "rich"]
+EXTRAS = ["pytest>=8", "pytest-timeout", "openai>=2.25", "httpx", "dashscope", "rich", "canitoolcall==0.1.1"]
 
 
 def say(text: str) -> None:
