@@ -66,6 +66,10 @@ class Family:
     """Ids on the Hub, spelled as there; compared without regard to case."""
     id_patterns: tuple[str, ...] = ()
     """Regular expressions for a whole model name: no organisation, lower case, no suffix of a quantisation."""
+    model_types: tuple[str, ...] = ()
+    """`model_type` of a config.json, where none but the family's models have it."""
+    architectures: tuple[str, ...] = ()
+    """The same for its `architectures`."""
     marks: tuple[Marks, ...] = ()
     """Ways to recognise the family's chat template; one of them is enough."""
     sources: tuple[str, ...] = ()

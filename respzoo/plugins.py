@@ -1,39 +1,42 @@
 """The plugin manager: which families there are, whose they are, and which plugins are broken.
 
 Plugins come in by the entry point group `respzoo`, the curated zoo among them. Each is loaded and asked by itself, so
-that an exception names its plugin and leaves the others alone: it is recorded in `Plugins.broken` and logged once. What
+that an exception names its plugin and leaves the others alone: it is recorded in `Plugins.broken` and logged once. So
+is a family whose template does not load, or that is refused as untrusted (trust.py), when it is first needed. What
 cannot be skipped, because any choice would be a guess, is an error that names both sides: two plugins with one family
 name, or two families with one exact id.
+
+RESPZOO_DISABLE_PLUGINS turns plugins off: `all` (or `1`) for every one but the curated zoo, or their names, comma
+between them.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache, partial
-from importlib.metadata import entry_points
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import pluggy
 
 from respzoo import hookspecs
 from respzoo.errors import Problem, RespzooError, TemplateError, UnknownModelError
+from respzoo.folders import PluginError, TemplateFolder, read_family
 from respzoo.hookspecs import PROJECT, Family, Marks, hookimpl
+from respzoo.installed import announced
 from respzoo.template import ResponseTemplate, with_source
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+from respzoo.trust import examine, trusted_names
 
 __all__ = [
+    "DISABLE",
     "Broken",
     "Family",
     "Marks",
+    "Plugin",
     "PluginError",
     "Plugins",
     "TemplateFolder",
@@ -42,13 +45,16 @@ __all__ = [
     "load_template",
     "loaded",
     "read_family",
+    "report",
 ]
 
 logger = logging.getLogger(__name__)
 
+DISABLE = "RESPZOO_DISABLE_PLUGINS"
+"""The environment variable that turns plugins off."""
 
-class PluginError(RespzooError):
-    """Two plugins that cannot both be right, or a family folder that cannot be read."""
+OURS = PROJECT
+"""The distribution whose families are not strangers': respzoo itself."""
 
 
 class Broken(NamedTuple):
@@ -62,81 +68,17 @@ class Broken(NamedTuple):
         return f"plugin {self.plugin!r} {self.version or '(no version)'} skipped: {self.error}"
 
 
-class TemplateFolder:
-    """A plugin made of a folder of family folders, each with template.json, family.toml and perhaps samples.jsonl.
+class Plugin(NamedTuple):
+    """What there is to say about one plugin."""
 
-    It is all that a package of families needs: `plugin = TemplateFolder(files(__name__))` and an entry point.
-    """
-
-    def __init__(self, folder: Traversable | Path) -> None:
-        self.folder = folder
-
-    @hookimpl
-    def respzoo_templates(self) -> Iterator[Family]:
-        """The folder's families; one that cannot be read spoils none of the others, its error comes after them."""
-        faults: list[str] = []
-        for entry in sorted(self.folder.iterdir(), key=lambda entry: entry.name):
-            if not entry.joinpath("family.toml").is_file():
-                continue
-            try:
-                yield read_family(entry)
-            except (PluginError, OSError) as error:
-                faults.append(str(error))
-        if faults:
-            raise PluginError("; ".join(faults))
-
-
-_KEYS = ("title", "models", "id_patterns", "sources", "notes", "chat_template")
-
-
-def read_family(folder: Traversable | Path) -> Family:
-    """One family from its folder. The template is read when it is first needed, not here."""
-    file = folder.joinpath("family.toml")
-    try:
-        table = tomllib.loads(file.read_text("utf-8"))
-        if unknown := table.keys() - set(_KEYS):
-            raise PluginError(f"unknown key {', '.join(sorted(unknown))}; known are {', '.join(_KEYS)}")
-        samples = folder.joinpath("samples.jsonl")
-        return Family(
-            name=folder.name,
-            template=partial(_read_json, folder.joinpath("template.json")),
-            title=_text(table, "title"),
-            models=_texts(table, "models"),
-            id_patterns=_texts(table, "id_patterns"),
-            marks=tuple(_read_marks(table.get("chat_template", []))),
-            sources=_texts(table, "sources"),
-            notes=_text(table, "notes"),
-            samples=samples if samples.is_file() else None,
-        )
-    except (PluginError, ValueError) as error:
-        raise PluginError(f"{file}: {error}") from error
-
-
-def _read_marks(tables: Any) -> Iterator[Marks]:
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in cast("list[Any]", tables)):
-        raise PluginError("chat_template must be a list of tables: [[chat_template]]")
-    for table in cast("list[dict[str, Any]]", tables):
-        if unknown := table.keys() - {"require", "forbid"}:
-            raise PluginError(f"[[chat_template]] has the keys require and forbid, not {', '.join(sorted(unknown))}")
-        yield Marks(_texts(table, "require"), _texts(table, "forbid"))
-
-
-def _text(table: Mapping[str, Any], key: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise PluginError(f"{key} must be a text, not {value!r}")
-    return value
-
-
-def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
-        raise PluginError(f"{key} must be a list of texts, not {value!r}")
-    return tuple(cast("list[str]", value))
-
-
-def _read_json(file: Traversable | Path) -> Mapping[str, Any]:
-    return json.loads(file.read_text("utf-8"))
+    name: str
+    """`distribution:entry point`."""
+    version: str
+    state: str
+    """`used`, `broken` (wholly or in part: see `errors`) or `disabled`."""
+    hooks: tuple[str, ...]
+    families: tuple[str, ...]
+    errors: tuple[str, ...]
 
 
 class Plugins:
@@ -144,24 +86,31 @@ class Plugins:
 
     def __init__(self) -> None:
         self.broken: list[Broken] = []
+        self.disabled: list[str] = []
         self._manager = pluggy.PluginManager(PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._versions: dict[str, str] = {}
-        self._compiled: dict[str, tuple[Family, ResponseTemplate]] = {}
+        self._owners: dict[str, str] = {}
+        self._compiled: dict[tuple[str, bool], tuple[Family, ResponseTemplate]] = {}
 
     def load_entry_points(self) -> None:
         """Load every plugin that an installed distribution announces."""
-        for entry in sorted(entry_points(group=PROJECT), key=lambda entry: (entry.value, entry.name)):
-            name = f"{entry.dist.name}:{entry.name}" if entry.dist else entry.name
-            version = entry.dist.version if entry.dist else ""
+        off = {name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()}
+        for entry in announced(PROJECT):
+            name = f"{entry.distribution}:{entry.name}"
             if self._manager.has_plugin(name):  # one distribution seen twice on the path, as editable installs do
+                continue
+            if off & {name, entry.distribution} or (off & {"all", "1"} and entry.distribution != OURS):
+                self._versions[name] = entry.version
+                self.disabled.append(name)
                 continue
             try:
                 plugin = entry.load()
             except Exception as error:  # a plugin's import may raise anything
-                self._record(name, version, error)
+                self._versions[name] = entry.version
+                self._record(name, entry.version, error)
             else:
-                self.register(plugin, name, version)
+                self.register(plugin, name, entry.version)
 
     def register(self, plugin: object, name: str, version: str = "") -> None:
         """Add one plugin; if it does not fit the hooks it is recorded as broken."""
@@ -199,6 +148,10 @@ class Plugins:
         """The plugin of each family."""
         return self._collected[1]
 
+    def owner(self, family: Family) -> str:
+        """The plugin that brought a family; empty for one that a rule made up."""
+        return self._owners.get(family.name) or self.owners.get(family.name, "")
+
     @cached_property
     def _collected(self) -> tuple[dict[str, Family], dict[str, str]]:
         families: dict[str, Family] = {}
@@ -214,6 +167,31 @@ class Plugins:
                 owners[family.name] = name
         return families, owners
 
+    def listed(self, model: str) -> Family | None:
+        """The family that lists an exact id. Folders are asked for this id alone: nothing else of them is read.
+
+        Raises:
+            PluginError: two families list it.
+        """
+        wanted = model.lower()
+        found: dict[str, Family] = {}
+        for name, plugin in self._manager.list_name_plugin():
+            if type(plugin) is TemplateFolder:
+                families = list(self._each(name, plugin.mentioning(wanted)))
+            else:
+                families = [family for family in self.families.values() if self.owners[family.name] == name]
+            for family in families:
+                if any(model.lower() == wanted for model in family.models):
+                    self._owners.setdefault(family.name, name)
+                    found[family.name] = family
+        if len(found) > 1:
+            raise self._clash(model, found.values())
+        return next(iter(found.values()), None)
+
+    def _clash(self, model: str, families: Iterable[Family]) -> PluginError:
+        sides = " and ".join(f"{family.name!r} of {self._label(self.owner(family))}" for family in families)
+        return PluginError(f"two families claim the model {model!r}: {sides}; take it out of one of them")
+
     @cached_property
     def ids(self) -> dict[str, Family]:
         """The family of each exact id, in lower case."""
@@ -222,22 +200,40 @@ class Plugins:
             for model in family.models:
                 other = ids.setdefault(model.lower(), family)
                 if other is not family:
-                    sides = " and ".join(
-                        f"{side.name!r} of {self._label(self.owners[side.name])}" for side in (other, family)
-                    )
-                    raise PluginError(f"two families claim the model {model!r}: {sides}; take it out of one of them")
+                    raise self._clash(model, (other, family))
         return ids
 
-    def compile(self, family: Family, source: str) -> ResponseTemplate:
-        """A family's template with the reason for it; compiled once, since only the reason differs."""
-        known = self._compiled.get(family.name)
+    def compile(self, family: Family, source: str, *, trust: Iterable[str] = ()) -> ResponseTemplate:
+        """A family's template with the reason for it; compiled once, since only the reason differs.
+
+        Raises:
+            TemplateError: it does not load; or it is a stranger's, refused, and not among the names in `trust`.
+        """
+        owner = self.owner(family)
+        distribution = owner.partition(":")[0]
+        trusted = distribution == OURS or not {family.name, owner, distribution}.isdisjoint(trust)
+        known = self._compiled.get((family.name, trusted))
         if known is None or known[0] is not family:
-            try:
-                spec = family.spec
-            except (OSError, ValueError) as error:
-                raise TemplateError([Problem("$", f"cannot be read: {error}")], name=family.name) from error
-            known = self._compiled[family.name] = (family, ResponseTemplate(spec, name=family.name))
+            known = self._compiled[family.name, trusted] = (family, self._load(family, trusted=trusted))
         return with_source(known[1], source)
+
+    def _load(self, family: Family, *, trusted: bool) -> ResponseTemplate:
+        try:
+            spec = family.spec
+        except Exception as error:  # reading it is a file's affair, or a plugin's
+            raise TemplateError([Problem("$", f"cannot be read: {error}")], name=family.name) from error
+        if not trusted:
+            examine(spec, name=family.name)
+        return ResponseTemplate(spec, name=family.name)
+
+    def load(self, family: Family, source: str, *, trust: Iterable[str] = ()) -> ResponseTemplate | None:
+        """As `compile`; None for a template that does not load, which is recorded."""
+        try:
+            return self.compile(family, source, trust=trust)
+        except TemplateError as error:
+            owner = self.owner(family)
+            self._record(owner, self.version(owner), error)
+            return None
 
     def fitting(self, names: Iterable[str]) -> Iterator[tuple[Family, str]]:
         """The families that have an id pattern for one of these bare names, and the pattern."""
@@ -291,6 +287,31 @@ class Plugins:
         except Exception as error:
             self._record(name, self.version(name), error)
 
+    def report(self) -> list[Plugin]:
+        """All plugins, used, broken and disabled, every family's template loaded to see whether it does."""
+        for family in self.families.values():
+            self.load(family, "", trust=trusted_names())
+        list(self.fitting([""]))  # so that an id pattern that is none is known
+        _ = self.ids
+        errors: dict[str, list[str]] = {}
+        for broken in self.broken:
+            errors.setdefault(broken.plugin, []).append(broken.error)
+        hooks = {name: self._hooks(plugin) for name, plugin in self._manager.list_name_plugin()}
+        return [
+            Plugin(
+                name,
+                self.version(name),
+                "disabled" if name in self.disabled else "broken" if name in errors else "used",
+                hooks.get(name, ()),
+                tuple(family for family, owner in self.owners.items() if owner == name),
+                tuple(errors.get(name, ())),
+            )
+            for name in sorted({*hooks, *errors, *self.disabled})
+        ]
+
+    def _hooks(self, plugin: object) -> tuple[str, ...]:
+        return tuple(caller.name for caller in self._manager.get_hookcallers(plugin) or ())
+
     def _label(self, name: str) -> str:
         return f"{name} {self.version(name)}".rstrip()
 
@@ -310,19 +331,30 @@ def loaded() -> Plugins:
     return plugins
 
 
-def load_family(name: str, *, source: str = "") -> ResponseTemplate:
+def report() -> list[Plugin]:
+    """What there is to say about each of the process's plugins, for `respzoo plugins`."""
+    return loaded().report()
+
+
+def load_family(name: str, *, source: str = "", trust: Iterable[str] = ()) -> ResponseTemplate:
     """The template of a family by its name."""
+    import difflib
+
     plugins = loaded()
     family = plugins.families.get(name)
     if family is None:
         near = difflib.get_close_matches(name, plugins.families, n=3)
         hint = f"; near names: {', '.join(near)}" if near else ""
         raise UnknownModelError(f"no family {name!r}; known are {', '.join(sorted(plugins.families))}{hint}")
-    return plugins.compile(family, source or f"family {name} of {plugins.owners[name]}, by its name")
+    why = source or f"family {name} of {plugins.owners[name]}, by its name"
+    return plugins.compile(family, why, trust=trusted_names(trust))
 
 
-def load_template(template: object, *, source: str) -> ResponseTemplate:
-    """A template from whatever pins one: itself, a spec, a JSON file, a folder that holds one, a family's name."""
+def load_template(template: object, *, source: str, trust: Iterable[str] = ()) -> ResponseTemplate:
+    """A template from whatever pins one: itself, a spec, a JSON file, a folder that holds one, a family's name.
+
+    What the caller gives is the caller's own and is not examined; a family of a plugin is.
+    """
     if isinstance(template, ResponseTemplate):
         return template
     if isinstance(template, Mapping):
@@ -333,14 +365,14 @@ def load_template(template: object, *, source: str) -> ResponseTemplate:
         )
     path = Path(cast("str | os.PathLike[str]", template))
     if isinstance(template, str) and re.fullmatch(r"[a-z][a-z0-9_]*", template) and not path.exists():
-        return load_family(template, source=f"{source}: family {template}")
+        return load_family(template, source=f"{source}: family {template}", trust=trust)
     files = [path / "template.json", path / "tokenizer_config.json"] if path.is_dir() else [path]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         raise UnknownModelError(f"{source}: there is no {' and no '.join(map(str, files))}")
     try:
         spec: Any = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TemplateError([Problem("$", f"not JSON: {error}")], name=str(file)) from error
     if isinstance(spec, Mapping) and "response_template" in spec:  # a whole tokenizer_config.json
         spec = cast("Mapping[str, Any]", spec)["response_template"]

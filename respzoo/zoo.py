@@ -18,7 +18,6 @@ the families are still there.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -219,7 +218,7 @@ class _Search:
     @cached_property
     def _listed(self) -> tuple[Family, str] | None:
         """The family that lists one of the model's names, and that name."""
-        return next(((family, name) for name in self.names if (family := self.plugins.ids.get(name.lower()))), None)
+        return next(((family, name) for name in self.names if name and (family := self.plugins.listed(name))), None)
 
     # the rungs
 
@@ -316,9 +315,11 @@ class _Search:
         return self.plugins.compile(family, source)
 
     def _label(self, family: Family) -> str:
-        return f"family {family.name} of {self.plugins.owners.get(family.name, 'a plugin')}"
+        return f"family {family.name} of {self.plugins.owner(family) or 'a plugin'}"
 
     def _near(self) -> list[str]:
+        import difflib
+
         names = {hub.bare_name(model): model for family in self.plugins.families.values() for model in family.models}
         found = [near for name in sorted(self._bare) for near in difflib.get_close_matches(name, names, n=5)]
         return list(dict.fromkeys(names[near] for near in found))[:5]
