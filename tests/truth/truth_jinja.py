@@ -142,5 +142,5 @@ class ChatTemplate:
         assert whole.startswith(head), (head, whole)
         if self.anchor and whole.startswith(self.anchor, len(head)):
             return head + self.anchor
-        assert self.anchor and after_tool, f"history goes on with {whole[len(head) : len(head) + 80]!r}"
+        assert after_tool, f"history goes on with {whole[len(head) : len(head) + 80]!r}"
         return head

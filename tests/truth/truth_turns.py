@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, assume, given, note, settings
@@ -169,7 +170,7 @@ def strings(value: Any) -> list[str]:
     return []
 
 
-WORDS = ["a", "the", "Paris", "naïve", "日本", "🙂", "'", '"', "\\", "\\n", "{", "}", "[", "]", ",", ":", "<", ">", "/", "&amp;", "null", "0", "-1", "```", "|", "$", "%", "{{", "é́"]  # fmt: skip
+WORDS = ["a", "the", "Paris", "naïve", "日本", "🙂", "'", '"', "\\", "\\n", "{", "}", "[", "]", ",", ":", "<", ">", "/", "&amp;", "null", "0", "-1", "```", "|", "$", "%", "{{", "é́"]
 SPACE = [" ", "\n", "\t", "\n\n", "  ", "\r\n", "\u00a0", "\u2028", "\x85", "\x1c"]
 ODD = ["\x01", "\x7f", "\ufeff", "\u202e", "\ue000", "\U0010ffff", "ﬀ", "İ", "ſ", "\u0301", "👩\u200d👧", "﷽"]
 
@@ -185,11 +186,18 @@ def texts(markers: Sequence[str], *, spaces: bool) -> st.SearchStrategy[str]:
 
 
 def json_values(
-    markers: Sequence[str], keys: st.SearchStrategy[str] | None = None, *, nothing: bool = True, most: int = 10**20
+    markers: Sequence[str],
+    keys: st.SearchStrategy[str] | None = None,
+    *,
+    nothing: bool = True,
+    most: int = 10**20,
+    exact: bool = True,
 ) -> st.SearchStrategy[Any]:
+    """`exact`: floats to the last bit; else few enough digits for a careless reader."""
     text = texts(markers, spaces=True)
     keys = text if keys is None else keys
-    number = st.one_of(st.integers(-most, most), st.floats(allow_nan=False, allow_infinity=False))
+    few = st.integers(-(10**6), 10**6).map(lambda number: number / 64)
+    number = st.one_of(st.integers(-most, most), st.floats(allow_nan=False, allow_infinity=False) if exact else few)
     scalar = st.one_of(text, text, number, st.sampled_from([True, False, None] if nothing else [True, False]))
     flat = st.one_of(scalar, st.lists(scalar, max_size=2), st.dictionaries(keys, scalar, max_size=2))
     return st.one_of(scalar, flat, st.lists(flat, max_size=2), st.dictionaries(keys, flat, max_size=2))
@@ -247,7 +255,7 @@ def strict(value: Any) -> str:
 
 def cut(text: str, places: Sequence[int]) -> list[str]:
     ends = sorted({place % (len(text) + 1) for place in places} | {0, len(text)})
-    return [text[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    return [text[begin:end] for begin, end in pairwise(ends)]
 
 
 def compiled(family: str) -> respzoo.ResponseTemplate:
