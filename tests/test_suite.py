@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from canitoolcall.checks import ALL_CHECKS, compare, expected_as_result
@@ -23,36 +24,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 import replay
 import suite
 
-# What is not strict, and why.
-SOFT = {
-    "gemma4/vllm-text-before-call": "wants `Let me check. ` without its last space, gemma4/sglang-text-before-call with it",
-}
-FAILS = {
-    "deepseek/sglang-v4-self-closing-invoke": "deepseek_v4 is not curated yet",
-    "gemma4/bug-ollama-18390-key-with-spaces": "gemma4 is not curated yet",
-    "gemma4/edge-values-key-with-space": "gemma4 is not curated yet",
-    "kimi/k2i-vllm-noise-between-markers": "kimi_k2 is not curated yet",
-    "kimi/k3-vllm-call-thinking-disabled": "kimi_k3 is not curated yet",
-    "kimi/k3-bug-response-only-completion": "kimi_k3 is not curated yet",
-    "kimi/k3-xtml-attr-escaping": "kimi_k3 is not curated yet",
-    "llama/l3-meta-python-tag-type-function": "llama3_json is not curated yet",
-    "qwen3-xml/llamacpp-q35-call-inside-think": "qwen3_xml does not end its reasoning by a call yet",
-    "qwen3-xml/vllm-coder-missing-close-parameter": "qwen3_xml does not mend it yet",
-}
-SOFT_UNTIL_CURATED = {"deepseek/v3-parallel-two-calls": "deepseek_v3 is not curated yet"}
-# With arguments="stream" a call is begun before it is whole. These calls the model did not finish.
-BEGUN: dict[str, str] = {}
-
-
-def allowed(name: str) -> Status:
-    if name in FAILS:
-        return Status.FAIL
-    return Status.SOFT_PASS if name in SOFT or name in SOFT_UNTIL_CURATED else Status.PASS
-
 
 def test_conformance(canitoolcall_fixture: Fixture) -> None:
     verdict = replay.read(canitoolcall_fixture.id)
-    status = allowed(canitoolcall_fixture.id)
+    status = replay.allowed(canitoolcall_fixture.id)
     assert verdict.strictest is status, verdict.faults()
     assert [*verdict.streams] == [*(strategy.id for strategy in DEFAULT_STRATEGIES), replay.BY_CHARACTER.id]
     for result in verdict.streams.values():
@@ -64,16 +39,17 @@ def test_conformance(canitoolcall_fixture: Fixture) -> None:
 def test_streamed_arguments(canitoolcall_fixture: Fixture) -> None:
     name = canitoolcall_fixture.id
     verdict = replay.read(name, "stream")
-    assert verdict.strictest is (Status.FAIL if name in BEGUN else allowed(name)), verdict.faults()
+    assert verdict.strictest is replay.allowed(name, "stream"), verdict.faults()
 
 
-def test_counts() -> None:
-    for arguments, begun in (("complete", 0), ("stream", len(BEGUN))):
-        counts = Counter(replay.read(name, arguments).strictest for name in replay.FIXTURES)
-        soft = len(SOFT) + len(SOFT_UNTIL_CURATED)
-        failed = len(FAILS) + begun
-        expected = {Status.PASS: 469 - soft - failed, Status.SOFT_PASS: soft, Status.FAIL: failed}
-        assert counts == {status: number for status, number in expected.items() if number}
+@pytest.mark.parametrize("arguments", ["complete", "stream"])
+def test_counts(arguments: Literal["complete", "stream"]) -> None:
+    counts = Counter(replay.read(name, arguments).strictest for name in replay.FIXTURES)
+    expected = Counter(replay.allowed(name, arguments) for name in replay.FIXTURES)
+    assert counts == expected
+    assert expected.total() == 469
+    assert expected[Status.FAIL] == len(replay.FAILS) + (len(replay.BEGUN) if arguments == "stream" else 0)
+    assert expected[Status.PASS] == 469 - len(replay.SOFT) - expected[Status.FAIL]
 
 
 def test_every_check_is_made() -> None:

@@ -23,7 +23,7 @@ from canitoolcall.chunking import DEFAULT_STRATEGIES, ChunkStrategy, split
 from canitoolcall.fixtures import Fixture, load_families, load_fixtures
 from canitoolcall.results import CheckResult, Observation, ParsedToolCall, ParseResult, Status, worst_status
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # what is curated is here; what is not is read by a draft
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # what is curated is here
 
 import respzoo
 
@@ -32,28 +32,29 @@ sys.path.insert(0, str(ROOT / "tools" / "bench"))
 
 import qwen_tokens  # noqa: E402 - a script's neighbour, not a package
 
-# The draft for each reference model without a curated family, by how its name begins (the longest counts).
-DRAFTS = {
-    "deepseek-ai/DeepSeek-V3-": "deepseek_v3",
-    "deepseek-ai/DeepSeek-V3.1": "deepseek_v31",
-    "deepseek-ai/DeepSeek-V3.2": "deepseek_v32",
-    "deepseek-ai/DeepSeek-V4-": "deepseek_v4",
-    "deepseek-ai/DeepSeek-V4.1": "deepseek_v41",
-    "google/gemma-4": "gemma4",
-    "zai-org/GLM": "glm4_moe",
-    "moonshotai/Kimi-K2": "kimi_k2",
-    "moonshotai/Kimi-K3": "kimi_k3",
-    "meta-llama/Llama-3": "llama3_json",
-    "meta-llama/Llama-4": "llama4_pythonic",
-    "mistralai/": "mistral_v13",
-    "mistralai/Magistral-Small-2506": "mistral_v11_think",
-    "mistralai/Mistral-7B-Instruct-v0.3": "mistral_v3",
+# What is not strict, and why; tests hold every reader to it.
+SOFT = {
+    "gemma4/vllm-text-before-call": "wants `Let me check. ` without its last space, gemma4/sglang-text-before-call with it",
 }
+FAILS = {
+    "qwen3-xml/llamacpp-q35-call-inside-think": "qwen3_xml does not end its reasoning by a call yet",
+    "qwen3-xml/vllm-coder-missing-close-parameter": "qwen3_xml does not end a value by the next tag yet",
+}
+# With arguments="stream" a call is begun before it is whole. These calls the model did not finish.
+BEGUN: dict[str, str] = {}
 BY_CHARACTER = ChunkStrategy("char")
 FAMILIES = load_families()
 FIXTURES = {fixture.id: fixture for fixture in load_fixtures()}
 
 T = TypeVar("T")
+Arguments = Literal["complete", "stream"]
+
+
+def allowed(name: str, arguments: Arguments = "complete") -> Status:
+    """What the fixture of this id must come to."""
+    if name in FAILS or (arguments == "stream" and name in BEGUN):
+        return Status.FAIL
+    return Status.SOFT_PASS if name in SOFT else Status.PASS
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,8 @@ def prompt_of(fixture: Fixture) -> str:
 
 
 @cache
-def template_of(model: str) -> tuple[respzoo.ResponseTemplate, bool]:
-    """The template for a model, and whether it is a curated one."""
-    try:
-        return respzoo.get(model), True
-    except (respzoo.UnknownModelError, OSError):
-        pass
-    begins = max((each for each in DRAFTS if model.startswith(each)), key=len)
-    name = DRAFTS[begins]
-    path = ROOT / "tests" / "data" / "templates" / f"{name}.json"
-    return respzoo.ResponseTemplate(json.loads(path.read_text(encoding="utf-8")), name=name), False
+def template_of(model: str) -> respzoo.ResponseTemplate:
+    return respzoo.get(model)
 
 
 def units_of(fixture: Fixture) -> list[str]:
@@ -134,10 +127,10 @@ def units_of(fixture: Fixture) -> list[str]:
 
 
 @cache
-def read(name: str, arguments: Literal["complete", "stream"] = "complete") -> Verdict:
+def read(name: str, arguments: Arguments = "complete") -> Verdict:
     """The fixture of this id through `MessageStream`."""
     fixture = FIXTURES[name]
-    template, _ = template_of(fixture.reference_model)
+    template = template_of(fixture.reference_model)
     units = units_of(fixture)
     assert "".join(units) == fixture.raw_output, fixture.id
     markers = FAMILIES[fixture.family].markers

@@ -5,8 +5,7 @@
     python tools/suite.py --family gpt-oss
     python tools/suite.py --write README.md    put the table between its markers there
 
-See tools/replay.py for how each is read. Curated templates are used where there are any, drafts of tests/data/templates
-otherwise (and named below the table). tests/test_suite.py holds the numbers, and the README, to what this counts.
+See tools/replay.py for how each is read. tests/test_suite.py holds the numbers, and the README, to what this counts.
 """
 
 from __future__ import annotations
@@ -77,16 +76,11 @@ def main(given: Sequence[str] | None = None) -> None:
     ]
     shown = table(verdicts)
     print(shown)
-    drafts: set[str] = set()
     for verdict in verdicts:
-        template, curated = replay.template_of(verdict.fixture.reference_model)
-        if not curated:
-            drafts.add(template.name)
         if chosen.failures and verdict.strictest is not Status.PASS:
+            template = replay.template_of(verdict.fixture.reference_model)
             faults = "\n    ".join(verdict.faults())
             print(f"{SHOWN[verdict.strictest]} {verdict.fixture.id} ({template.name})\n    {faults}")
-    if drafts:
-        print(f"by drafts, no curated family yet: {', '.join(sorted(drafts))}")
     if chosen.write:
         chosen.write.write_text(written(chosen.write.read_text("utf-8"), shown), "utf-8")
 
