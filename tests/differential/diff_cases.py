@@ -45,7 +45,9 @@ def specs() -> dict[str, dict[str, Any]]:
     """Every template by name: the drafts, the manual's, the curated ones, and those of `transformers serve`."""
     found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(TEMPLATES.glob("*.json"))}
     for path in sorted(CURATED.glob("*/template.json")):
-        found[f"curated_{path.parent.name}"] = json.loads(path.read_text(encoding="utf-8"))
+        spec = json.loads(path.read_text(encoding="utf-8"))
+        if "dialect" not in spec:  # the reference does not speak it
+            found[f"curated_{path.parent.name}"] = spec
     for types, spec in serve_fallbacks().items():
         found[f"serve_{types[0]}"] = spec
     return found
