@@ -10,8 +10,13 @@ text is cut; the module's time can only be measured.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import TypeVar, TypeVarTuple, Unpack
 
 __all__ = ["Allowance", "left_until", "seconds_for"]
+
+Given = TypeVarTuple("Given")
+Result = TypeVar("Result")
 
 _SECONDS = 1.0
 _SECONDS_A_CHARACTER = 50e-6
@@ -56,6 +61,18 @@ class Allowance:
         if self.seconds <= 0:
             raise TimeoutError("looking took too long")
         return time.thread_time() + self.seconds
+
+    def spend(self, function: Callable[[Unpack[Given]], Result], *arguments: Unpack[Given]) -> Result:
+        """Call a function on the allowance's time.
+
+        Raises:
+            TimeoutError: there is none left.
+        """
+        deadline = self.deadline()
+        try:
+            return function(*arguments)
+        finally:
+            self.settle(deadline)
 
     def settle(self, deadline: float) -> None:
         """What was begun when `deadline` was asked for is done."""

@@ -340,7 +340,7 @@ class Loop:
         if region is None:
             self._stray.close(events)
         elif region.opened:
-            self._settle(events, region, region.closed(self._tools), closer)
+            self._settle(events, region, region.closed(self._tools, self.scanner.allowance), closer)
             if region.explicit and self._late != "far":
                 field = region.field
                 if field.leaves_late and not (closer and field.within is None):
@@ -429,7 +429,7 @@ class Loop:
         if (closer := region.closer_left_out()) is not None:
             self._close(events, closer)
             return
-        verdict = region.cut(partial, self._tools)
+        verdict = region.cut(partial, self._tools, self.scanner.allowance)
         if verdict.outcome != "value" or tail.isspace():  # of the value's own text; else a closer that was cut
             self._chunk(events, region, tail)
         self._settle(events, region, verdict, "")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, cast
 
+from respzoo.allowance import Allowance, seconds_for
 from respzoo.calls import finish_value
 from respzoo.content import Lexer, TagLexer
 from respzoo.delimiters import Partial
@@ -71,13 +72,13 @@ class Region:
         """Whether it should have ended with its value, and there can be none any more."""
         return self.field.ends_with_value and self.lexer is not None and self.lexer.broken
 
-    def closed(self, tools: Tools) -> Verdict:
+    def closed(self, tools: Tools, allowance: Allowance) -> Verdict:
         """It has ended by the template's word."""
         if not self.explicit and not self.field.content.flat and not self.text.strip():
             return Verdict("nothing")  # white space between regions is no value of a structured implicit field
-        return self._read(self.text, tools)
+        return self._read(self.text, tools, allowance)
 
-    def cut(self, partial: Partial | None, tools: Tools) -> Verdict:
+    def cut(self, partial: Partial | None, tools: Tools, allowance: Allowance) -> Verdict:
         """The output has ended inside it, with this text begun to be a delimiter, which is not in `parts`. Text is as
         good as ever; a structured value must be whole."""
         field, tail = self.field, "" if partial is None else partial.text
@@ -86,7 +87,7 @@ class Region:
             return Verdict("unfinished", error=_CUT)  # not the closer, but more of the value was cut
         if field.close is not None and not self._may_stand_open(tail):
             return Verdict(self._whose_fault(body + tail), error=_CUT)
-        verdict = self._read(body + (tail if field.close is None else ""), tools)
+        verdict = self._read(body + (tail if field.close is None else ""), tools, allowance)
         return verdict if verdict.outcome == "value" else verdict._replace(outcome=self._whose_fault(body + tail))
 
     def closer_left_out(self) -> str | None:
@@ -94,9 +95,10 @@ class Region:
         the value's own closing tag was not. The value is then taken."""
         return self.lexer.close_last(self.parts) if isinstance(self.lexer, TagLexer) else None
 
-    def _read(self, text: str, tools: Tools) -> Verdict:
+    def _read(self, text: str, tools: Tools, allowance: Allowance) -> Verdict:
+        arguments = self.field, text, self.lexer, self.captures, tools
         try:
-            return Verdict("value", _value(self.field, text, self.lexer, self.captures, tools))
+            return Verdict("value", _value(*arguments) if not self.dirty else allowance.spend(_value, *arguments))
         except Exception as error:  # noqa: BLE001  whatever a model wrote, and a content parser made of it
             return Verdict("malformed", error=str(error) or type(error).__name__)
 
@@ -116,7 +118,10 @@ class Region:
         if field.close is None:
             closed = lexer is not None and not lexer.cut(text)
         else:
-            closed = field.close.pattern.search(text) is not None
+            try:
+                closed = field.close.pattern.search(text, timeout=seconds_for(text)) is not None
+            except TimeoutError:
+                closed = True  # nobody knows; what is shown is not lost
         return "malformed" if closed else "unfinished"
 
 
