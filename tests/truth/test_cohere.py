@@ -14,9 +14,22 @@ from truth_turns import IDENTIFIERS, Call, Form, Rendered, Turn, holds, json_val
 
 TURN = "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"
 MARKERS = (
-    "<|START_THINKING|>", "<|END_THINKING|>", "<|START_ACTION|>", "<|END_ACTION|>", "<|START_TEXT|>", "<|END_TEXT|>",
-    "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>", "<co>", "</co: 0:[1]>",
-    "<cofl:tool_calls>", "</cofl:tool_calls>", "</cofl:tool_call>", "</cofl:value>", '<cofl:value name="a" type="raw">',
+    "<|START_THINKING|>",
+    "<|END_THINKING|>",
+    "<|START_ACTION|>",
+    "<|END_ACTION|>",
+    "<|START_TEXT|>",
+    "<|END_TEXT|>",
+    "<|START_RESPONSE|>",
+    "<|END_RESPONSE|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<co>",
+    "</co: 0:[1]>",
+    "<cofl:tool_calls>",
+    "</cofl:tool_calls>",
+    "</cofl:tool_call>",
+    "</cofl:value>",
+    '<cofl:value name="a" type="raw">',
 )
 MOST = 2**63 - 1
 """The renderer reads the JSON of arguments with integers of 64 bits, and rounds floats."""
@@ -75,7 +88,9 @@ def test_what_melody_renders(family: str, form: Form, write: Callable[[dict[str,
             turn = replace(turn, reasoning="")
         before: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "What is the weather?"}]}]
         if draw(st.booleans()):
-            before.append({"role": "chatbot", "content": [], "tool_calls": tool_calls([Call("offered", {"old": 1})], 0)})
+            before.append(
+                {"role": "chatbot", "content": [], "tool_calls": tool_calls([Call("offered", {"old": 1})], 0)}
+            )
             before.append({"role": "tool", "tool_call_id": "0", "content": [{"type": "text", "text": "3"}]})
         message = {"role": "chatbot", "content": blocks(turn), "tool_calls": tool_calls(turn.calls, len(before) // 3)}
         prompt = write({**config, "messages": before})

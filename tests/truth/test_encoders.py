@@ -29,7 +29,12 @@ def openai_calls(calls: Sequence[Call], *, as_text: bool) -> list[dict[str, Any]
 def conversation(after_tool: bool, *, as_text: bool, key: str) -> list[dict[str, Any]]:
     before: list[dict[str, Any]] = [{"role": "user", "content": "What is the weather?"}]
     if after_tool:
-        called = {"role": "assistant", "content": "", key: "Hm.", "tool_calls": openai_calls([EARLIER], as_text=as_text)}
+        called = {
+            "role": "assistant",
+            "content": "",
+            key: "Hm.",
+            "tool_calls": openai_calls([EARLIER], as_text=as_text),
+        }
         before += [called, {"role": "tool", "tool_call_id": "call0", "content": "3"}]
     return before
 
@@ -85,7 +90,18 @@ def test_what_deepseeks_encoders_write(family: str, path: str, key: str) -> None
 # ------------------------------------------------------------------------------------------------------------------ GLM
 
 GLM = Form(
-    markers=("<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<|user|>", "<|observation|>"),
+    markers=(
+        "<think>",
+        "</think>",
+        "<tool_call>",
+        "</tool_call>",
+        "<arg_key>",
+        "</arg_key>",
+        "<arg_value>",
+        "</arg_value>",
+        "<|user|>",
+        "<|observation|>",
+    ),
     thought="</think>",
     answer=r"<think>|</think>|<tool_call>|<\|user\|>|<\|observation\|>|<\|endoftext\|>",
     value=r"</arg_value>(?:\s*</[^<>\s]+>)*\s*(?:<arg_key>|</tool_call>|\Z)",
@@ -113,7 +129,14 @@ def test_what_glm_5_3s_chat_template_writes(name: str) -> None:
 # -------------------------------------------------------------------------------------------------------------- Inkling
 
 INKLING = Form(
-    markers=("<|message_model|>", "<|content_text|>", "<|content_thinking|>", "<|content_invoke_tool_json|>", "<|end_message|>", "<|content_model_end_sampling|>"),
+    markers=(
+        "<|message_model|>",
+        "<|content_text|>",
+        "<|content_thinking|>",
+        "<|content_invoke_tool_json|>",
+        "<|end_message|>",
+        "<|content_model_end_sampling|>",
+    ),
     thought=r"<\|(?:end_message|message_model|content_\w+)\|>",
     answer=r"<\|(?:end_message|message_model|content_\w+)\|>",
     spaces=True,
@@ -133,11 +156,16 @@ class Characters:
         self.special.append(token)
         return -len(self.special)
 
+    def piece(self, one: int) -> tuple[str, bool]:
+        """Its text, and whether it is a marker."""
+        return (chr(one), False) if one >= 0 else (self.special[-one - 1], True)
+
     def decode(self, ids: Sequence[int]) -> str:
-        return "".join(chr(one) if one >= 0 else self.special[-one - 1] for one in ids)
+        return "".join(self.piece(one)[0] for one in ids)
 
 
-def test_what_inklings_encoder_writes() -> None:
+@pytest.mark.parametrize("with_ids", [True, False], ids=["token ids", "text"])
+def test_what_inklings_encoder_writes(*, with_ids: bool) -> None:
     write = vllm_module("renderers/inkling_encoding.py").render_inkling_messages
 
     def render(turn: Turn, draw: Callable[..., Any]) -> tuple[Turn, Rendered]:
@@ -145,12 +173,14 @@ def test_what_inklings_encoder_writes() -> None:
         message = {"role": "assistant", "content": turn.content, "reasoning": turn.reasoning}
         message["tool_calls"] = openai_calls(turn.calls, as_text=False)
         characters = Characters()
-        prompt = characters.decode(write(before, characters))
-        whole = characters.decode(write([*before, message], characters, add_generation_prompt=False))
-        assert whole.startswith(prompt)
-        output = whole[len(prompt) :]
-        stop = "<|content_model_end_sampling|>"
-        assert output.endswith(stop)
-        return turn, Rendered(prompt, output if draw(st.booleans()) else output.removesuffix(stop))
+        prompt = write(before, characters)
+        whole = write([*before, message], characters, add_generation_prompt=False)
+        pieces = [characters.piece(one) for one in whole]
+        assert characters.decode(whole).startswith(characters.decode(prompt))
+        pieces = pieces[len(prompt) :]
+        assert pieces[-1] == ("<|content_model_end_sampling|>", True)
+        pieces = pieces if draw(st.booleans()) else pieces[:-1]
+        rendered = Rendered.of_tokens(characters.decode(prompt), pieces, sorted(set(characters.special)))
+        return turn, rendered if with_ids else rendered.without_tokens()
 
-    holds("inkling", INKLING, render, examples=100)
+    holds("inkling", INKLING, render, examples=60)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 from hypothesis import strategies as st
@@ -55,6 +56,14 @@ def messages(turn: Turn, draw: Callable[..., Any]) -> list[Any]:
     return made
 
 
+def pieces(tokens: Sequence[int]) -> Iterator[tuple[str, bool]]:
+    for is_special, run in groupby(tokens, encoding().is_special_token):
+        if is_special:
+            yield from ((encoding().decode_utf8([token]), True) for token in run)
+        else:
+            yield encoding().decode_utf8(list(run)), False
+
+
 def render(turn: Turn, draw: Callable[..., Any]) -> tuple[Turn, Rendered]:
     from openai_harmony import Conversation, Message, Role
 
@@ -66,12 +75,20 @@ def render(turn: Turn, draw: Callable[..., Any]) -> tuple[Turn, Rendered]:
     prompt = encoding().render_conversation_for_completion(Conversation.from_messages(before), Role.ASSISTANT)
     # As a model writes it: message by message, so that analysis before a final answer is not left out as history.
     tokens = [token for message in rest for token in encoding().render(message)]
-    prefix, output = encoding().decode_utf8(prompt), encoding().decode_utf8(tokens)
-    assert output.startswith("<|start|>assistant") or not rest
-    output = output.removeprefix("<|start|>assistant")
-    stop = "<|call|>" if turn.calls else "<|end|>"
-    return turn, Rendered(prefix, output.removesuffix(stop) if draw(st.booleans()) else output)
+    start = encoding().encode("<|start|>assistant", allowed_special="all")
+    assert tokens[: len(start)] == start
+    tokens = tokens[len(start) : None if draw(st.booleans()) else -1]
+    special_tokens = sorted(encoding().special_tokens_set)
+    return turn, Rendered.of_tokens(encoding().decode_utf8(prompt), list(pieces(tokens)), special_tokens)
 
 
 def test_what_harmony_renders() -> None:
-    holds("gpt_oss", FORM, render, examples=300)
+    def as_text(turn: Turn, draw: Callable[..., Any]) -> tuple[Turn, Rendered]:
+        turn, rendered = render(turn, draw)
+        return turn, rendered.without_tokens()
+
+    holds("gpt_oss", FORM, as_text, examples=200)
+
+
+def test_with_token_ids_markup_in_any_text_is_text() -> None:
+    holds("gpt_oss", FORM, render, examples=200)
