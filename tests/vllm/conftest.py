@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in ("tools/vllm_cpu", "tools/bench"):
+for folder in ("tools", "tools/vllm_cpu", "tools/bench"):
     sys.path.insert(0, str(ROOT / folder))
 
 if importlib.util.find_spec("vllm") is None:
-    collect_ignore_glob = ["test_*.py", "release_cases.py"]
+    collect_ignore_glob = ["test_*.py", "*_cases.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,5 @@
-"""The adapter on the Python files of several releases of vLLM, each in a process of its own: release_cases.py."""
+"""The adapter on the Python files of several releases of vLLM (release_cases.py), and canitoolcall's suite through it
+(suite_cases.py), each in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,13 +14,11 @@ import releases
 
 pytestmark = pytest.mark.offline
 
-CASES = Path(__file__).with_name("release_cases.py")
+HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("version", sorted(releases.RELEASES))
-def test_release(version: str, tmp_path: Path) -> None:
-    source = releases.fetch(version)
-    report = tmp_path / "report.xml"
+def run_cases(cases: str, report: Path, *, least: int, release: Path | None = None) -> None:
+    path = {} if release is None else {"PYTHONPATH": str(release)}
     run = subprocess.run(
         [
             sys.executable,
@@ -31,9 +30,9 @@ def test_release(version: str, tmp_path: Path) -> None:
             "-p",
             "no:cacheprovider",
             f"--junit-xml={report}",
-            str(CASES),
+            str(HERE / cases),
         ],
-        env={**os.environ, "PYTHONPATH": str(source), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
+        env={**os.environ, **path, "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -42,6 +41,15 @@ def test_release(version: str, tmp_path: Path) -> None:
     suite = tree.parse(report).getroot().find("testsuite")
     assert suite is not None
     counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
-    print(f"vLLM {version}: {counts['tests']} cases")
-    assert counts["tests"] > 50
+    print(f"{cases}: {counts['tests']} cases")
+    assert counts["tests"] > least
     assert counts["failures"] == counts["errors"] == counts["skipped"] == 0
+
+
+@pytest.mark.parametrize("version", sorted(releases.RELEASES))
+def test_release(version: str, tmp_path: Path) -> None:
+    run_cases("release_cases.py", tmp_path / "report.xml", least=80, release=releases.fetch(version))
+
+
+def test_suite(tmp_path: Path) -> None:
+    run_cases("suite_cases.py", tmp_path / "report.xml", least=3 * 469)
