@@ -62,7 +62,7 @@ class Allowance:
             raise TimeoutError("looking took too long")
         return time.thread_time() + self.seconds
 
-    def spend(self, function: Callable[[Unpack[Given]], Result], *arguments: Unpack[Given]) -> Result:
+    def spend(self, function: Callable[[Unpack[Given]], Result], *arguments: *Given) -> Result:
         """Call a function on the allowance's time.
 
         Raises:

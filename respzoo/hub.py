@@ -1,4 +1,4 @@
-"""What a checkpoint says about itself: its response template, its chat template, its config.
+"""What a checkpoint says about itself: its response template, its chat template, its config, what it was made from.
 
 Read from a folder, or for an id on the Hub through the huggingface_hub client (imported when first needed), whose
 cache, token and environment variables hold here too. Only small text files are asked for. Nothing here raises for what
@@ -15,19 +15,23 @@ import json
 import re
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 __all__ = [
+    "CARD",
+    "FILES",
     "TIMEOUT",
     "Checkpoint",
     "Outcome",
     "bare_name",
+    "cached_folder",
     "is_hub_id",
     "name_of_folder",
+    "read_file",
     "read_folder",
     "read_hub",
     "read_tokenizer",
@@ -40,12 +44,17 @@ SIZE_LIMIT = 32 * 1024 * 1024
 """No file larger than this is read or fetched: tokenizer configs reach a megabyte or two."""
 
 FILES = ("tokenizer_config.json", "chat_template.jinja", "config.json")
+CARD = "README.md"
+"""The model card, asked for by itself when the other files do not settle it; only `base_model` in its head is read."""
 
 Kind = Literal[
     "found", "missing", "broken", "too large",
     "no repository", "no revision", "gated", "denied", "rate limited", "server error",
     "timed out", "offline", "not cached", "unreachable", "failed",
 ]  # fmt: skip
+
+ANSWERS: tuple[Kind, ...] = ("found", "missing", "broken", "too large", "not cached")
+"""What says something of one file alone: the others may still be there."""
 
 
 class Outcome(NamedTuple):
@@ -70,10 +79,24 @@ class Checkpoint:
     response_template: Mapping[str, Any] | None = None
     chat_template: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    card: tuple[str, ...] = ()
+    """The models that the card says it was made from."""
+
+    @property
+    def base_models(self) -> tuple[str, ...]:
+        """The models that it was made from, by its card and its config."""
+        origin = self.config.get("_name_or_path")
+        named = (*self.card, origin) if isinstance(origin, str) else self.card
+        return tuple(dict.fromkeys(name for name in named if "/" in name and is_hub_id(name)))
 
     @property
     def found(self) -> bool:
         return any(outcome.kind == "found" for outcome in self.outcomes.values())
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is somebody who could be asked for more."""
+        return all(outcome.kind in ANSWERS for outcome in self.outcomes.values())
 
     def __str__(self) -> str:
         fates = {
@@ -84,6 +107,9 @@ class Checkpoint:
 
     def take(self, name: str, text: str) -> Outcome:
         """Read one file's text into this record."""
+        if name == CARD:
+            self.card = _card_base_models(text)
+            return Outcome("found")
         if name.endswith(".jinja"):
             self.chat_template = text  # beats the one inside tokenizer_config.json, as in transformers
             return Outcome("found")
@@ -106,6 +132,23 @@ class Checkpoint:
         return Outcome("found")
 
 
+_BASE_MODEL = re.compile(r"^base_model:[ \t]*(\S.*)?\n((?:[ \t]*-[ \t].*\n)*)", re.MULTILINE)
+
+
+def _card_base_models(text: str) -> tuple[str, ...]:
+    """`base_model` of a card's head: a name, a list in brackets or one a line. Nothing else of YAML is needed."""
+    if not text.startswith("---"):
+        return ()
+    head = text[3:65_536].partition("\n---")[0] + "\n"
+    found = _BASE_MODEL.search(head)
+    if found is None:
+        return ()
+    inline = (found[1] or "").partition(" #")[0].strip()
+    items = inline.strip("[]").split(",") if inline else [line.strip()[1:] for line in found[2].splitlines()]
+    names = (item.partition(" #")[0].strip().strip("'\"") for item in items[:16])
+    return tuple(name for name in names if is_hub_id(name))
+
+
 def _one_chat_template(value: Any) -> str | None:
     """A chat template as configs hold it: a text, or several by name, of which the one for tools says most."""
     if isinstance(value, list):
@@ -117,11 +160,19 @@ def _one_chat_template(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def read_folder(folder: Path) -> Checkpoint:
+def read_folder(folder: Path, files: Sequence[str] = FILES) -> Checkpoint:
     """What a local checkpoint says."""
     checkpoint = Checkpoint(f"folder {folder}")
-    for name in FILES:
+    for name in files:
         checkpoint.outcomes[name] = _read_file(checkpoint, name, folder / name)
+    return checkpoint
+
+
+def read_file(file: Path) -> Checkpoint:
+    """What one file says: a tokenizer config, or else a chat template."""
+    checkpoint = Checkpoint(f"file {file}")
+    name = "tokenizer_config.json" if file.suffix == ".json" else "chat_template.jinja"
+    checkpoint.outcomes[file.name] = _read_file(checkpoint, name, file)
     return checkpoint
 
 
@@ -182,6 +233,16 @@ def name_of_folder(folder: Path) -> str:
     return "/".join(parts[-2:]).lstrip("/")
 
 
+def cached_folder(model: str, name: str) -> Path | None:
+    """The folder of a model in the Hub's cache, if it holds a file of this name there. No network."""
+    if not is_hub_id(model):
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    path = try_to_load_from_cache(model, name)
+    return Path(path).parent if isinstance(path, str) else None
+
+
 @dataclass
 class _Reader:
     """One look-up on the Hub, run in a thread that the caller need not wait for."""
@@ -192,15 +253,16 @@ class _Reader:
     local_files_only: bool
     cache_dir: str | Path | None
     deadline: float
+    files: Sequence[str]
     checkpoint: Checkpoint
 
     def run(self) -> None:
-        for name in FILES:
+        for name in self.files:
             if time.monotonic() > self.deadline:
                 return
             outcome = self._fetch(name)
             self.checkpoint.outcomes[name] = outcome
-            if outcome.kind not in ("found", "missing", "broken", "too large", "not cached"):
+            if outcome.kind not in ANSWERS:
                 self.local_files_only = True  # the others would fail alike; their cached copies may still be there
 
     def _fetch(self, name: str) -> Outcome:
@@ -252,7 +314,7 @@ class _Reader:
 
 @contextmanager
 def _no_progress_bars() -> Generator[None, None, None]:
-    """Three small files need no bars in a server's log; who asked the client for bars keeps them."""
+    """Small files need no bars in a server's log; who asked the client for bars keeps them."""
     from huggingface_hub import constants
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
@@ -275,19 +337,19 @@ def read_hub(
     local_files_only: bool = False,
     cache_dir: str | Path | None = None,
     timeout: float = TIMEOUT,
+    files: Sequence[str] = FILES,
 ) -> Checkpoint:
     """What a checkpoint on the Hub, or in its cache, says. Takes `timeout` seconds at most."""
     checkpoint = Checkpoint("the Hub's cache" if local_files_only else "the Hub")
     deadline = time.monotonic() + timeout
-    reader = _Reader(model, revision, token, local_files_only, cache_dir, deadline, checkpoint)
+    reader = _Reader(model, revision, token, local_files_only, cache_dir, deadline, files, checkpoint)
     thread = threading.Thread(target=reader.run, name=f"respzoo look-up of {model}", daemon=True)
     thread.start()
     thread.join(timeout)
     if not thread.is_alive():
         return checkpoint
-    seen = Checkpoint(checkpoint.where, dict(checkpoint.outcomes), checkpoint.response_template,
-                      checkpoint.chat_template, checkpoint.config)  # fmt: skip
-    for name in FILES:
+    seen = replace(checkpoint, outcomes=dict(checkpoint.outcomes))
+    for name in files:
         seen.outcomes.setdefault(name, Outcome("timed out", f"no answer within {timeout:g} s"))
     return seen
 

@@ -226,14 +226,10 @@ class Plugins:
             examine(spec, name=family.name)
         return ResponseTemplate(spec, name=family.name)
 
-    def load(self, family: Family, source: str, *, trust: Iterable[str] = ()) -> ResponseTemplate | None:
-        """As `compile`; None for a template that does not load, which is recorded."""
-        try:
-            return self.compile(family, source, trust=trust)
-        except TemplateError as error:
-            owner = self.owner(family)
-            self._record(owner, self.version(owner), error)
-            return None
+    def record(self, family: Family, error: TemplateError) -> None:
+        """A family's template does not load: its plugin is broken in this."""
+        owner = self.owner(family)
+        self._record(owner, self.version(owner), error)
 
     def fitting(self, names: Iterable[str]) -> Iterator[tuple[Family, str]]:
         """The families that have an id pattern for one of these bare names, and the pattern."""
@@ -290,7 +286,10 @@ class Plugins:
     def report(self) -> list[Plugin]:
         """All plugins, used, broken and disabled, every family's template loaded to see whether it does."""
         for family in self.families.values():
-            self.load(family, "", trust=trusted_names())
+            try:
+                self.compile(family, "", trust=trusted_names())
+            except TemplateError as error:
+                self.record(family, error)
         list(self.fitting([""]))  # so that an id pattern that is none is known
         _ = self.ids
         errors: dict[str, list[str]] = {}

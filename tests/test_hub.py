@@ -31,6 +31,8 @@ class Answer:
     delay: float = 0.0
     short: bool = False
     """The next body breaks off after ten bytes."""
+    moved: str = ""
+    """The repository that this one has become."""
 
 
 @dataclass
@@ -43,13 +45,16 @@ class Hub:
     """An answer for every file of a repository."""
     log: list[tuple[str, str, str | None]] = field(default_factory=list)
 
-    def put(self, repo: str, **files: Any) -> None:
+    def put(self, repo: str, *, revision: str = "main", **files: Any) -> None:
         for name, value in files.items():
             body = value if isinstance(value, str) else json.dumps(value)
-            self.files[f"{repo}/{name.replace('__', '.')}"] = Answer(body.encode())
+            at = repo if revision == "main" else f"{repo}@{revision}"
+            self.files[f"{at}/{name.replace('__', '.')}"] = Answer(body.encode())
 
     def answer(self, path: str) -> Answer:
-        repo, _, name = path.lstrip("/").partition("/resolve/main/")
+        repo, _, rest = path.lstrip("/").partition("/resolve/")
+        revision, _, name = rest.partition("/")
+        repo = repo if revision in ("main", COMMIT) else f"{repo}@{revision}"
         if repo in self.repos:
             return self.repos[repo]
         if f"{repo}/{name}" in self.files:
@@ -72,6 +77,13 @@ class Handler(BaseHTTPRequestHandler):
         self.hub.log.append((self.command, self.path, self.headers.get("authorization")))
         answer = self.hub.answer(self.path)
         time.sleep(answer.delay)
+        if answer.moved:
+            rest = self.path.partition("/resolve/")[2]
+            self.send_response(307)
+            self.send_header("Location", f"/{answer.moved}/resolve/{rest}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         body, rest = answer.body, self.headers.get("range")
         if rest:
             body = body[int(rest.removeprefix("bytes=").removesuffix("-")) :]
@@ -304,7 +316,176 @@ def test_a_large_file_is_not_fetched(server: Hub, tmp_path: Path, monkeypatch: p
     assert {method for method, _, _ in server.log} == {"HEAD"}
 
 
+def test_a_renamed_repository_is_followed(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/new", chat_template__jinja="moved", config__json={})
+    server.repos["acme/old"] = Answer(moved="acme/new")
+    found = read("acme/old", tmp_path)
+    assert found.chat_template == "moved"
+    assert kinds(found)["tokenizer_config.json"] == "missing"
+
+
+def test_a_loop_of_redirects_ends(server: Hub, tmp_path: Path) -> None:
+    server.repos["acme/round"] = Answer(moved="acme/round")
+    before = time.monotonic()
+    assert not read("acme/round", tmp_path, timeout=5.0).found
+    assert time.monotonic() - before < 6.0
+
+
+def test_the_card_is_read_for_its_base_models_alone(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/tuned", README__md="---\nbase_model:\n- acme/one\n- acme/two\n---\n" + "text " * 1_000)
+    found = read("acme/tuned", tmp_path, files=(hub.CARD,))
+    assert found.base_models == ("acme/one", "acme/two")
+    assert kinds(found) == {"README.md": "found"}
+
+
+@pytest.mark.parametrize(
+    ("card", "models"),
+    [
+        ("", ()),
+        ("no head\nbase_model: acme/one\n", ()),
+        ("---\nbase_model: acme/one\n---\n", ("acme/one",)),
+        ("---\r\nbase_model: acme/one\r\n---\r\n", ("acme/one",)),
+        ("---\nbase_model: acme/one", ("acme/one",)),
+        ("---\nother:\n  base_model: acme/one\n---\n", ()),
+        ("---\nbase_model: [acme/one, 'acme/two', \"acme/three\"]\n---\n", ("acme/one", "acme/two", "acme/three")),
+        (
+            "---\nbase_model:\n- acme/one # the first\n-   acme/two\nother:\n- acme/three\n---\n",
+            ("acme/one", "acme/two"),
+        ),
+        ("---\nbase_model: {a: b}\n---\n", ()),
+        ("---\nbase_model: ../../etc/passwd\n---\n", ()),
+        ("---\nbase_model: &a [*a, *a]\n---\n", ()),
+        ("---\nbase_model: " + "x" * 1_000_000, ()),
+        ("---\nbase_model:\n" + "- acme/one\n" * 100_000, ("acme/one",)),
+    ],
+)
+def test_the_head_of_a_card(tmp_path: Path, card: str, models: tuple[str, ...]) -> None:
+    (tmp_path / "README.md").write_text(card, newline="")
+    assert hub.read_folder(tmp_path, (hub.CARD,)).base_models == models
+
+
 # ------------------------------------------------------------------------------------------- the zoo and a small Hub
+
+
+def asked(server: Hub) -> list[str]:
+    """The files that were asked for, in order, each once."""
+    return list(dict.fromkeys(path.replace("/resolve/main", "").lstrip("/") for _, path, _ in server.log))
+
+
+def test_only_small_files_are_asked_for_and_none_before_it_is_needed(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/known", chat_template__jinja=JSON_CALLS)
+    zoo.get("acme/known", cache_dir=tmp_path)
+    three = ("tokenizer_config.json", "chat_template.jinja", "config.json")
+    assert asked(server) == [f"acme/known/{name}" for name in three]
+    server.log.clear()
+    server.put(
+        "acme/tuned", config__json={"_name_or_path": "acme/known"}, README__md="---\nbase_model: acme/base\n---\n"
+    )
+    server.put("acme/base", config__json={})
+    assert zoo.get("acme/tuned", cache_dir=tmp_path).name == "qwen3"
+    assert asked(server) == [
+        *(f"acme/tuned/{name}" for name in three),
+        "acme/tuned/README.md",
+        *(f"acme/base/{name}" for name in (*three, "README.md")),
+        *(f"acme/known/{name}" for name in (*three, "README.md")),
+    ]
+    files = {file.name for file in tmp_path.rglob("*") if file.is_symlink() or file.is_file()}
+    assert files & {*three, "README.md"}
+    assert not any(name.endswith((".py", ".safetensors", ".bin", ".pkl")) for name in files)
+
+
+def test_base_models_are_followed(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/third", README__md="---\nbase_model: acme/second\n---\n")
+    server.put("acme/second", README__md="---\nbase_model: acme/first\nbase_model_relation: merge\n---\n")
+    server.put("acme/first", chat_template__jinja=XML_CALLS)
+    template = zoo.get("acme/third", cache_dir=tmp_path)
+    assert template.name == "qwen3_xml"
+    assert template.source == "family qwen3_xml of respzoo:curated: the chat template of its base model acme/first"
+    server.put("acme/first", README__md="---\nbase_model: openai/gpt-oss-20b\n---\n", chat_template__jinja="")
+    assert zoo.get("acme/third", cache_dir=tmp_path / "fresh", prefer="curated").name == "gpt_oss"
+
+
+def test_loops_of_base_models_end(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/one", README__md="---\nbase_model: acme/two\n---\n")
+    server.put("acme/two", README__md="---\nbase_model: [acme/one, acme/two, ACME/Two]\n---\n")
+    for number in range(3, 20):
+        server.put(f"acme/n{number}", README__md=f"---\nbase_model: acme/n{number + 1}\n---\n")
+    server.put("acme/wide", README__md=f"---\nbase_model: {[f'acme/w{number}' for number in range(15)]}\n---\n")
+    for model, most in (("acme/one", 2), ("acme/n3", 4), ("acme/wide", 5)):
+        server.log.clear()
+        with pytest.raises(UnknownModelError, match="base model: no family knows acme/"):
+            zoo.get(model, cache_dir=tmp_path)
+        assert len({path.rsplit("/", 4)[1] + path.rsplit("/", 4)[0] for path in asked(server)}) <= 6
+        assert len({path.split("/")[1] for path in asked(server)}) <= most + 1
+
+
+def test_all_that_one_search_asks_has_one_deadline(
+    server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "TIMEOUT", 1.0)
+    server.put("acme/tuned", README__md="---\nbase_model: [acme/slow1, acme/slow2, acme/slow3]\n---\n")
+    for number in (1, 2, 3):
+        server.repos[f"acme/slow{number}"] = Answer(delay=1.0)
+    before = time.monotonic()
+    with pytest.raises(UnknownModelError, match="not asked for acme/slow"):
+        zoo.get("acme/tuned", cache_dir=tmp_path)
+    assert time.monotonic() - before < 3.0
+
+
+def test_the_curated_zoo_answers_whatever_the_hub_does(server: Hub, tmp_path: Path) -> None:
+    """Gated, private, missing, rate-limited, failing, broken, slow: a name that says enough is enough."""
+    answers = {
+        "gated": Answer(status=403, code="GatedRepo"),
+        "no repository": Answer(status=401, code="RepoNotFound"),
+        "rate limited": Answer(status=429),
+        "server error": Answer(status=500),
+        "denied": Answer(status=403),
+    }
+    for kind, answer in answers.items():
+        model = f"{kind.replace(' ', '-')}/Qwen3-8B-FP8"
+        server.repos[model] = answer
+        finding = zoo.find(model, cache_dir=tmp_path)
+        assert finding.template is not None
+        assert finding.template.name == "qwen3"
+        assert kind in str(finding.trail[0])
+        server.log.clear()
+        server.repos[f"{kind.replace(' ', '-')}/nobody"] = answer
+        with pytest.raises(UnknownModelError, match=kind):
+            zoo.get(f"{kind.replace(' ', '-')}/nobody", cache_dir=tmp_path)
+        assert len(server.log) == 1, "the card of a model that cannot be read is not asked for"
+    server.put("broken/Qwen3-8B-FP8", tokenizer_config__json="{", config__json="[]")
+    finding = zoo.find("broken/Qwen3-8B-FP8", cache_dir=tmp_path)
+    assert finding.template is not None
+    assert "broken (not JSON" in str(finding.trail[0])
+
+
+def test_a_revision_is_asked_for(server: Hub, tmp_path: Path) -> None:
+    server.put("acme/one", config__json={})
+    server.put("acme/one", revision="v2", chat_template__jinja=XML_CALLS)
+    assert zoo.get("acme/one", revision="v2", cache_dir=tmp_path).name == "qwen3_xml"
+    with pytest.raises(UnknownModelError):
+        zoo.get("acme/one", cache_dir=tmp_path)
+
+
+def test_an_untrusted_template_is_refused_unless_it_is_named(
+    server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = {"start_anchor": "<a>", "fields": {"content": {"close_pattern": "(?:a+)+b"}}}
+    server.put("acme/nested", tokenizer_config__json={"response_template": spec})
+    with pytest.raises(UnknownModelError) as caught:
+        zoo.get("acme/nested", cache_dir=tmp_path)
+    text = str(caught.value)
+    assert (
+        "$.fields.content.close_pattern: refused in an untrusted template: an unbounded repeat inside another" in text
+    )
+    assert "    (?:a+)+b\n       ^" in text
+    assert "trust='acme/nested' takes it all the same" in text
+    assert zoo.get("acme/nested", cache_dir=tmp_path, trust="acme/nested").spec == spec
+    assert zoo.get("acme/nested", cache_dir=tmp_path, trust=["acme/other", "acme/nested"]).spec == spec
+    with pytest.raises(UnknownModelError):
+        zoo.get("acme/nested", cache_dir=tmp_path, trust="acme/other")
+    monkeypatch.setenv("RESPZOO_TRUST", "acme/other, acme/nested")
+    assert zoo.get("acme/nested", cache_dir=tmp_path).spec == spec
 
 
 def test_a_curated_id_leaves_the_hub_alone(server: Hub) -> None:

@@ -224,19 +224,65 @@ def test_a_likely_name_is_not_believed_against_a_foreign_chat_template() -> None
     assert respzoo.get("x/Qwen3-8B-plain", chat_template="<|im_start|>").name == "qwen3"
 
 
+def test_a_chat_template_alone(tmp_path: Path, no_hub: list[str]) -> None:
+    text = "{{ '" + XML_CALLS + "' }}"
+    assert respzoo.get(text).name == "qwen3_xml"
+    file = tmp_path / "chat_template.jinja"
+    file.write_text(XML_CALLS)
+    assert respzoo.get(file).name == "qwen3_xml"
+    file.write_text(JSON_CALLS)
+    assert respzoo.get(str(file)).name == "qwen3"  # read anew
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text(json.dumps({"chat_template": JSON_CALLS}))
+    assert respzoo.get(config).name == "qwen3"
+    config.write_text(json.dumps({"chat_template": JSON_CALLS, "response_template": SPEC}))
+    assert respzoo.get(config).source == f"response_template of file {config}"
+    with pytest.raises(
+        respzoo.UnknownModelError, match=r"(?s)for 'the chat template'\n.*no family knows the chat template"
+    ):
+        respzoo.get("{{ messages }}")
+    assert no_hub == []
+
+
+def test_a_path_too_long_for_the_file_system_is_no_fault() -> None:
+    with pytest.raises(respzoo.UnknownModelError):
+        respzoo.get("x" * 5_000)
+
+
+@pytest.mark.parametrize(
+    ("model", "despite"),
+    [
+        ("x/Qwen3-8B-FP8", ", though by its name it would be qwen3 (another name of Qwen/Qwen3-8B)"),
+        ("x/Qwen3-9B-tuned", ", though by its name it would be qwen3 (the name fits "),
+        ("x/Qwen3-Coder-9b-tuned", "'<parameter='"),
+        ("x/y", "'<parameter='"),
+    ],
+)
+def test_the_reason_says_that_the_name_says_otherwise(model: str, despite: str) -> None:
+    source = respzoo.get(model, chat_template=XML_CALLS).source
+    assert despite in source
+    assert ("though" in source) == ("though" in despite)
+
+
 def test_marks_that_say_more_win_and_a_tie_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     class Two:
         @hookimpl
         def respzoo_templates(self) -> list[Family]:
             one, two = Marks(("<one>",)), Marks(("<one>", "<two>"))
-            return [Family("a", SPEC, marks=(one,)), Family("b", SPEC, marks=(two,)), Family("c", SPEC, marks=(one,))]
+            return [
+                Family("a", SPEC, marks=(one,), id_patterns=("a-.*",), models=("x/a-exactly",)),
+                Family("b", SPEC, marks=(two,)),
+                Family("c", SPEC, marks=(one,)),
+            ]
 
     plugins = Plugins()
     plugins.register(Two(), "two")
     monkeypatch.setattr(zoo, "loaded", lambda: plugins)
     assert respzoo.get("x/y", chat_template="<one><two>").name == "b"
-    with pytest.raises(respzoo.UnknownModelError, match="the chat template fits a and c alike"):
-        respzoo.get("x/y", chat_template="<one>")
+    for model in ("x/y", "x/a-7b"):  # no name breaks a tie
+        with pytest.raises(respzoo.UnknownModelError, match="the chat template fits a and c alike"):
+            respzoo.get(model, chat_template="<one>")
+    assert respzoo.get("x/a-exactly", chat_template="<one>").name == "a"
 
 
 # --------------------------------------------------------------------------------------------- folders and tokenizers
@@ -270,6 +316,72 @@ def test_a_folder_is_known_by_its_chat_template_or_its_name(tmp_path: Path, no_h
     assert no_hub == []
 
 
+def test_a_folder_is_known_by_the_models_that_its_card_names(tmp_path: Path, no_hub: list[str]) -> None:
+    folder = checkpoint(tmp_path / "run-20")
+    card = folder / "README.md"
+    for head in (
+        "base_model: openai/gpt-oss-20b",
+        'base_model:\n- "openai/gpt-oss-20b" # the one',
+        "license: mit\nbase_model: ['openai/gpt-oss-20b', openai/gpt-oss-120b]\ntags: [a]",
+        "base_model:\n  - openai/gpt-oss-20b\nbase_model_relation: finetune",
+    ):
+        card.write_text(f"---\n{head}\n---\n# base_model: Qwen/Qwen3-8B\n")
+        assert respzoo.get(folder).source == "family gpt_oss of respzoo:curated: its base model is openai/gpt-oss-20b"
+    card.write_text("---\nbase_model: unsloth/gpt-oss-20b-BF16\n---\n")
+    assert "its base model unsloth/gpt-oss-20b-BF16: another name of openai" in respzoo.get(folder).source
+    card.write_text("---\nbase_model: [openai/gpt-oss-20b, Qwen/Qwen3-8B]\n---\n")
+    with pytest.raises(respzoo.UnknownModelError, match="base model: gpt_oss and qwen3 alike"):
+        respzoo.get(folder)
+    card.write_text("---\nbase_model: openai/gpt-oss-20b\n---\n")
+    checkpoint(folder, chat_template="<|start_header_id|>")
+    with pytest.raises(respzoo.UnknownModelError, match="but the chat template has none of the marks of gpt_oss"):
+        respzoo.get(folder)
+    for head in ("base_model: Qwen/Qwen3-8B-Base", "license: mit", "base_model:", "base_model: ''"):
+        card.write_text(f"---\n{head}\n---\n")
+        with pytest.raises(respzoo.UnknownModelError):
+            respzoo.get(folder)
+    assert no_hub == ["unsloth/gpt-oss-20b-BF16", "Qwen/Qwen3-8B-Base"]
+
+
+def test_a_folder_is_known_by_a_type_that_only_one_family_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_hub: list[str]
+) -> None:
+    class Three:
+        @hookimpl
+        def respzoo_templates(self) -> list[Family]:
+            return [
+                Family("a", SPEC, model_types=("acme",), marks=(Marks(("<a>",)),)),
+                Family("b", SPEC, architectures=("AcmeForCausalLM", "Shared"), model_types=("acme_b",)),
+                Family("c", SPEC, architectures=("Shared",)),
+            ]
+
+    plugins = Plugins()
+    plugins.register(Three(), "three")
+    monkeypatch.setattr(zoo, "loaded", lambda: plugins)
+    folder = checkpoint(tmp_path / "run-21")
+
+    def config(**values: Any) -> Path:
+        (folder / "config.json").write_text(json.dumps(values))
+        return folder
+
+    assert respzoo.get(config(model_type="acme")).source == "family a of three: its model_type is acme"
+    assert respzoo.get(config(architectures=["AcmeForCausalLM"])).name == "b"
+    unclear: list[dict[str, Any]] = [
+        {"architectures": ["Shared"]},
+        {"model_type": "acme", "architectures": ["AcmeForCausalLM"]},
+        {"model_type": "other"},
+        {"model_type": ["acme"], "architectures": "AcmeForCausalLM"},
+        {"architectures": []},
+    ]
+    for values in unclear:
+        with pytest.raises(respzoo.UnknownModelError):
+            respzoo.get(config(**values))
+    checkpoint(folder, chat_template="<other>")
+    with pytest.raises(respzoo.UnknownModelError, match="none of the marks of a"):
+        respzoo.get(config(model_type="acme"))
+    assert no_hub == []
+
+
 def test_a_folder_whose_template_does_not_load(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "mine", response_template={"fields": 1}, chat_template=JSON_CALLS)
     finding = zoo.find(folder)
@@ -295,7 +407,7 @@ def test_a_tokenizer_of_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", [3, None, b"Qwen/Qwen3-8B", {"fields": {}}])
 def test_what_is_no_model(model: object) -> None:
-    with pytest.raises(TypeError, match="an id, a folder or a tokenizer"):
+    with pytest.raises(TypeError, match="an id, a folder, a tokenizer, a chat template or its file"):
         respzoo.get(model)
 
 
