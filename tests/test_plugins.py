@@ -5,18 +5,35 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import re
+import types
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from respzoo import hookspecs
+from respzoo import hookspecs, zoo
 from respzoo.errors import TemplateError, UnknownModelError
 from respzoo.hookspecs import Family, Marks
-from respzoo.plugins import PluginError, Plugins, TemplateFolder, hookimpl, load_template, loaded, read_family
+from respzoo.ladder import PIN
+from respzoo.plugins import (
+    DISABLE,
+    Plugin,
+    PluginError,
+    Plugins,
+    TemplateFolder,
+    hookimpl,
+    load_template,
+    loaded,
+    read_family,
+    report,
+)
+from respzoo.trust import ENVIRONMENT
 
 SPEC = {"start_anchor": "<a>", "fields": {"content": {"close": "</a>"}}}
+HOSTILE = {"start_anchor": "<a>", "fields": {"content": {"close_pattern": "(?:a+)+b"}}}
+DOCS = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text("utf-8")
 
 
 def family(name: str = "acme", **more: Any) -> Family:
@@ -70,6 +87,24 @@ def test_every_hook_has_a_line_of_docs_and_a_test() -> None:
         assert doc
         assert "\n" not in doc
         assert f"test_{name}" in globals()
+        assert f"| `{name}` |" in DOCS
+
+
+def test_every_variable_has_a_line_of_docs() -> None:
+    for name in (PIN, DISABLE, ENVIRONMENT):
+        assert f"| `{name}` |" in DOCS
+
+
+def test_the_example_in_the_docs_works() -> None:
+    (example,) = re.findall(r"```python\n(from respzoo.*?)```", DOCS, re.DOTALL)
+    module = types.ModuleType("acme_example")
+    exec(example, module.__dict__)
+    found = plugins(example=module)
+    assert found.broken == []
+    answer = found.find("x/y", None, {"model_type": "acme"})
+    assert answer is not None
+    assert answer[0].name == "acme_one"
+    assert found.listed("acme/One-7B") is found.families["acme_one"]
 
 
 def test_respzoo_templates() -> None:
@@ -324,6 +359,130 @@ def test_entry_points_are_loaded_each_by_itself(tmp_path: Path, monkeypatch: pyt
     assert "no_such_thing" in broken["acme-gone:main"].error
 
 
+@pytest.mark.parametrize(
+    ("switch", "off"),
+    [
+        ("all", {"acme-good:main", "acme-raises:main"}),
+        ("1", {"acme-good:main", "acme-raises:main"}),
+        ("acme-raises", {"acme-raises:main"}),
+        ("acme-good:main, nobody", {"acme-good:main"}),
+        ("acme-good:other", set()),
+        ("", set()),
+        ("respzoo", {"respzoo:curated"}),
+    ],
+)
+def test_plugins_can_be_turned_off(
+    switch: str, off: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    distribution(tmp_path, "acme-good", "1.2", "main = acme_good_families:plugin")
+    distribution(tmp_path, "acme-raises", "0.3", "main = acme_raises_on_import")
+    (tmp_path / "acme_good_families.py").write_text(
+        "from pathlib import Path\nfrom respzoo.plugins import TemplateFolder\n"
+        "plugin = TemplateFolder(Path(__file__).parent / 'families')\n"
+    )
+    (tmp_path / "acme_raises_on_import.py").write_text("raise SystemError('half installed')\n")
+    write_family(tmp_path / "families" / "acme", "models = ['Acme/One-7B']")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(DISABLE, switch)
+    found = Plugins()
+    found.load_entry_points()
+    assert off <= set(found.disabled)
+    assert ("acme" in found.families) == ("acme-good:main" not in off)
+    assert ("qwen3" in found.families) == ("respzoo:curated" not in off)
+    assert [broken.plugin for broken in found.broken] == ([] if "acme-raises:main" in off else ["acme-raises:main"])
+    states = {plugin.name: plugin.state for plugin in found.report()}
+    assert {name for name, state in states.items() if state == "disabled"} >= off
+    assert len(caplog.records) == len(found.broken)
+
+
+# ------------------------------------------------------------------------------------------------------------ templates
+
+
+def test_a_template_that_does_not_load_is_skipped_and_reported(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unreadable() -> Any:
+        raise RuntimeError("boom")
+
+    bad = Templates(
+        [
+            Family(name="bad", template={"fields": 3}, models=("acme/Bad-7B",), marks=(Marks(("<bad>",)),)),
+            Family(name="worse", template=unreadable, models=("acme/Worse-7B",)),
+            family("good", models=("acme/Good-7B",), marks=(Marks(("<bad>",)), Marks(("<good>",)))),
+        ]
+    )
+    found = plugins(acme=bad)
+    monkeypatch.setattr(zoo, "loaded", lambda: found)
+    zoo.forget()
+    for model, error in (("acme/Bad-7B", r"\$\.fields: expected a dict"), ("acme/Worse-7B", "cannot be read: boom")):
+        for _ in range(2):
+            with pytest.raises(UnknownModelError, match=f"(?s)its template does not load.*{error}"):
+                zoo.get(model, local_files_only=True)
+    assert zoo.get("acme/Good-7B").name == "good"
+    assert [broken.plugin for broken in found.broken] == ["acme", "acme"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "respzoo.plugins"]
+    assert len(lines) == 2
+    assert lines[0].startswith("plugin 'acme' 1.0 skipped: response template 'bad' has ")
+    zoo.forget()
+
+
+def test_the_template_of_a_stranger_is_examined() -> None:
+    hostile = Family(name="hostile", template=HOSTILE)
+    found = plugins(**{"acme-respzoo:acme": Templates([hostile])})
+    ours = plugins(**{"respzoo:curated": Templates([hostile])})
+    assert ours.compile(hostile, "why").spec == HOSTILE
+    for trust in ((), ("hostil", "acme", "respzoo")):
+        with pytest.raises(TemplateError, match="refused in an untrusted template: an unbounded repeat inside another"):
+            found.compile(hostile, "why", trust=trust)
+    for name in ("hostile", "acme-respzoo", "acme-respzoo:acme"):
+        assert found.compile(hostile, "why", trust={name}).spec == HOSTILE
+    with pytest.raises(TemplateError):  # to have trusted it once is not to trust it for ever
+        found.compile(hostile, "why")
+
+
+def test_a_familys_name_is_trusted_by_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = plugins(acme=Templates([Family(name="hostile", template=HOSTILE, models=("acme/Hostile",))]))
+    monkeypatch.setattr(zoo, "loaded", lambda: found)
+    monkeypatch.setattr("respzoo.plugins.loaded", lambda: found)
+    zoo.forget()
+    with pytest.raises(UnknownModelError, match="refused in an untrusted template"):
+        zoo.get("acme/Hostile", local_files_only=True)
+    with pytest.raises(TemplateError, match="refused in an untrusted template"):
+        zoo.get("x/y", template="hostile")
+    assert zoo.get("x/y", template="hostile", trust="hostile").spec == HOSTILE
+    assert zoo.get("x/y", template=HOSTILE).spec == HOSTILE, "what the caller gives is the caller's own"
+    monkeypatch.setenv(ENVIRONMENT, "acme/other,hostile")
+    assert zoo.get("acme/Hostile", local_files_only=True).spec == HOSTILE
+    assert zoo.get("x/y", template="hostile").spec == HOSTILE
+    zoo.forget()
+
+
+def test_the_report(tmp_path: Path) -> None:
+    write_family(tmp_path / "acme", "models = ['Acme/One-7B']\nid_patterns = ['one-(']")
+    write_family(tmp_path / "half", spec={"fields": 3})
+    write_family(tmp_path / "wrong", "modles = []")
+    found = plugins(folder=TemplateFolder(tmp_path), rules=Find(lambda *_: None), bad=UnknownHook())
+    rows = {plugin.name: plugin for plugin in found.report()}
+    assert rows.keys() == {"folder", "rules", "bad"}
+    assert rows["rules"] == Plugin("rules", "1.0", "used", ("respzoo_find",), (), ())
+    assert rows["bad"].state == "broken"
+    assert rows["bad"].hooks == ()
+    assert rows["folder"].families == ("acme", "half")
+    assert rows["folder"].state == "broken"
+    text = "\n".join(rows["folder"].errors)
+    for part in ("unknown key modles", "'half' has ", "an id pattern of family acme is no regular expression"):
+        assert part in text
+    assert len(rows["folder"].errors) == 3
+
+
+def test_the_report_of_this_process() -> None:
+    rows = {plugin.name: plugin for plugin in report()}
+    curated = rows["respzoo:curated"]
+    assert curated.state == "used"
+    assert curated.errors == ()
+    assert {"qwen3", "gpt_oss"} <= set(curated.families)
+
+
 # -------------------------------------------------------------------------------------------------------------- clash
 
 
@@ -341,6 +500,32 @@ def test_two_families_with_one_exact_id() -> None:
         _ = found.ids
     for side in ("'a' of one 1.0", "'b' of two 1.0"):
         assert side in str(caught.value)
+    with pytest.raises(PluginError, match=r"'a' of one 1\.0 and 'b' of two 1\.0"):
+        found.listed("ACME/one-7B")
+    assert found.listed("acme/other") is None
+
+
+def test_an_exact_id_reads_no_more_than_it_needs(tmp_path: Path) -> None:
+    write_family(tmp_path / "one", "models = ['Acme/One-7B']")
+    write_family(tmp_path / "two", "models = ['Acme/Two-7B']\nnotes = 'not acme/one-7b'")
+    write_family(tmp_path / "broken", "modles = ['Acme/Three-7B']")
+    found = plugins(folder=TemplateFolder(tmp_path))
+    one = found.listed("acme/ONE-7b")
+    assert one is not None
+    assert one.name == "one"
+    assert found.broken == [], "nothing else was read"
+    assert found.owner(one) == "folder"
+    assert found.listed("acme/three-7b") is None
+    assert "modles" in found.broken[0].error
+    assert found.families["one"] is one
+
+
+def test_two_folders_with_one_exact_id(tmp_path: Path) -> None:
+    write_family(tmp_path / "1" / "a", "models = ['Acme/One-7B']")
+    write_family(tmp_path / "2" / "b", "models = ['acme/one-7b']")
+    found = plugins(one=TemplateFolder(tmp_path / "1"), two=TemplateFolder(tmp_path / "2"))
+    with pytest.raises(PluginError, match=r"'a' of one 1\.0 and 'b' of two 1\.0"):
+        found.listed("Acme/One-7B")
 
 
 def test_one_plugin_may_repeat_its_own_id() -> None:
