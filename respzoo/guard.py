@@ -1,8 +1,8 @@
 """Quoted markup is text: what spells a special token of the tokenizer, and was not written by it, delimits nothing.
 
-Strategy. Between `feed` and the scanner, the first character of such a spelling is replaced by a stand-in, a lone
-surrogate (no tokenizer writes one) that no delimiter begins with; one character for one, so that every place stays the
-same. Scanner, lexers and content parsers all see what is left: text. Whatever leaves the parser is put back.
+Strategy. Between `feed` and the scanner, the first character of such a spelling is replaced by a stand-in, one of the
+noncharacters that Unicode keeps for use inside programs; one for one, so that every place stays the same. No delimiter
+begins with it. Scanner, lexers and content parsers all see what is left: text. Whatever leaves is put back.
 
 Only tokens that a delimiter of the template spells are looked for. Ordinary text whose end may be the beginning of one
 waits, so that every cutting gives the same answer; a special token ends the wait.
@@ -22,16 +22,16 @@ __all__ = ["Guard", "Marks", "guard_for", "marks_of"]
 
 T = TypeVar("T")
 _LOOKS = re.compile(r"(?<!\\)\(\?<?[=!]")  # what a pattern only looks at is spelled in it all the same
-_FIRST_STAND_IN = 0xDB80  # surrogates of the planes for private use, without their other half
+_STAND_INS = [chr(0xFDD0 + number) for number in range(32)]
 
 
 class Marks:
     """The special tokens to guard in a template, compiled. Shared by all streams."""
 
     def __init__(self, tokens: Collection[str]) -> None:
-        self.tokens = tuple(sorted(filter(None, tokens)))
-        firsts = sorted({token[0] for token in self.tokens})
-        stand_ins = {first: chr(_FIRST_STAND_IN + number) for number, first in enumerate(firsts)}
+        firsts = sorted({token[0] for token in tokens if token})[: len(_STAND_INS)]
+        self.tokens = tuple(sorted(token for token in tokens if token and token[0] in firsts))
+        stand_ins = dict(zip(firsts, _STAND_INS, strict=False))
         rests = {first: [token[1:] for token in self.tokens if token[0] == first] for first in firsts}
         self.begins = re.compile("|".join(map(re.escape, firsts)) or "(?!)").search
         self._spelled = re.compile(

@@ -167,6 +167,7 @@ SPECIAL = {
     "gpt_oss": ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>"),
     "mistral_v13": ("[THINK]", "[/THINK]", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[INST]", "[/INST]", "</s>"),
     "kimi_k3": ("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"),
+    "llama4_pythonic": ("<|python_start|>", "<|python_end|>", "<|eot|>", "<|eom|>"),
     "gemma4": ("<|tool_call>", "<tool_call|>", '<|"|>', "<|channel>", "<channel|>", "<turn|>", "<|turn>"),
 }
 
@@ -248,6 +249,13 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
+CASES["pythonic: in arguments"] = (
+    "llama4_pythonic",
+    '«<|python_start|>»[f(a="x <|python_end|> y", b=["<|eot|>"])]«<|python_end|>»«<|eot|>»',
+    {"tool_calls": one_call(a="x <|python_end|> y", b=["<|eot|>"])},
+)
+
+
 def pieces_of(marked: str) -> list[tuple[str, bool]]:
     parts = marked.replace("»", "«").split("«")
     return [(part, bool(at % 2)) for at, part in enumerate(parts) if part]
@@ -285,7 +293,7 @@ def test_quoted_markup_is_text(name: str, cut: int | None) -> None:
     events = fed(parser, pieces, cut=cut)
     message, last = parser.finalize()
     assert message == {"role": "assistant", **expected}
-    stream = template.stream(prefix="", special_tokens=SPECIAL[family])
+    stream = template.stream(prefix="", special_tokens=SPECIAL[family], arguments="complete")
     deltas = fed(stream, pieces, cut=cut)
     streamed, more = stream.finish()
     for call in streamed.get("tool_calls", ()):
@@ -295,10 +303,38 @@ def test_quoted_markup_is_text(name: str, cut: int | None) -> None:
     for key in ("content", "reasoning_content"):
         assert "".join(delta.get(key, "") for delta in deltas) == expected.get(key, "")
     for out in (events, last, deltas, parser.dropped, stream.dropped):
-        assert not any("\ud800" <= char <= "\udfff" for char in json.dumps(out, ensure_ascii=False))
+        assert not any("\ufdd0" <= char <= "\ufdef" for char in json.dumps(out, ensure_ascii=False))
     assert [(region["reason"], region["raw"]) for region in parser.dropped] == [
         (region["reason"], region["raw"]) for region in stream.dropped
     ]
+
+
+@pytest.mark.parametrize("cut", [None, 1, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_quoted_markup_in_arguments_that_are_streamed(name: str, cut: int | None) -> None:
+    """The same calls, in pieces; of one that breaks off, no more than what it wrote."""
+    family, marked, expected = CASES[name]
+    stream = template_of(family).stream(prefix="", special_tokens=SPECIAL[family], arguments="stream")
+    deltas = fed(stream, pieces_of(marked), cut=cut)
+    message, more = stream.finish()
+    arguments: dict[int, str] = {}
+    for delta in deltas + more:
+        for call in delta.get("tool_calls", ()):
+            arguments[call["index"]] = arguments.get(call["index"], "") + call["function"]["arguments"]
+    calls = message.get("tool_calls", [])
+    assert len(arguments) == len(calls)
+    whole = [call for call in calls if "status" not in call]
+    assert [{key: call[key] for key in ("type", "function")} for call in whole] == expected.get("tool_calls", [])
+    for number, call in enumerate(calls):
+        given = call["function"]["arguments"]
+        assert arguments[number] == given if isinstance(given, str) else json.loads(arguments[number]) == given
+        if isinstance(given, str):
+            assert given.replace(" ", "").replace("\\n", "\n") in "".join(
+                piece for piece, _ in pieces_of(marked)
+            ).replace(" ", "")
+    assert not any("\ufdd0" <= char <= "\ufdef" for char in json.dumps([deltas, more, message], ensure_ascii=False))
+    for key in ("content", "reasoning_content"):
+        assert message.get(key) == expected.get(key)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -349,6 +385,12 @@ def test_the_prompt_is_read_as_text() -> None:
     assert parser.finalize()[0] == {"role": "assistant", "reasoning_content": "Hm <|end|>."}
 
 
+def test_what_is_held_is_told() -> None:
+    parser = template_of("gpt_oss").parser(prefix="", special_tokens=SPECIAL["gpt_oss"])
+    fed(parser, pieces_of("«<|channel|>»analysis«<|message|>»a <|end|> b <|en"), cut=1)
+    assert parser.held == "<|en"
+
+
 def test_finished_is_finished() -> None:
     parser = template_of("gpt_oss").parser(prefix="", special_tokens=SPECIAL["gpt_oss"])
     parser.feed("<|e", ())
@@ -390,7 +432,7 @@ def test_one_answer_under_every_cutting(words: list[tuple[str, bool]], data: st.
         results.append((message, merged, parser.dropped))
     assert results[1] == results[0]
     assert results[2] == results[0]
-    assert not any("\ud800" <= char <= "\udfff" for char in json.dumps(results[0], ensure_ascii=False))
+    assert not any("\ufdd0" <= char <= "\ufdef" for char in json.dumps(results[0], ensure_ascii=False))
     if not any(special for _, special in pieces):  # no marker at all: it is all text
         text = "".join(word for word, _ in pieces).strip()
         assert results[0][0] == ({"role": "assistant", "content": text} if text else {"role": "assistant"})
