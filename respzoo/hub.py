@@ -205,23 +205,22 @@ def is_hub_id(model: str) -> bool:
 def bare_name(model: str) -> str:
     """A model's name in lower case, without organisation, upload prefix and the suffixes of quantised forms."""
     name = model.replace("\\", "/").rstrip("/").rpartition("/")[2].lower()
-    while stripped := _QUANTISED.sub("", name):
+    quantised = re.compile(_QUANTISED, re.VERBOSE)
+    while stripped := quantised.sub("", name):
         if stripped == name:
             break
         name = stripped
     return name
 
 
-_QUANTISED = re.compile(
-    r"""[-_.](?:
+# compiled when a name is first looked at, and kept by `re`
+_QUANTISED = r"""[-_.](?:
         (?:nv|mx)?fp(?:4|8|16)(?:[-_](?:dynamic|block|kv|static))? | bf16 | f16 | fp32
       | awq(?:[-_]?int4)? | gptq | gguf | ggml | i1 | imatrix | exl[23] | eetq | hqq | aqlm | marlin | auto-?round
       | bnb | unsloth | mlx | dwq | qat | onnx | openvino | torchao | neuron
       | (?:mlx[-_])?[2-8](?:\.\d+)?[-_]?(?:bit|bpw) | int[248] | [wa]\d+(?:a\d+)? | g(?:32|64|128) | gs\d+
       | (?:ud[-_])?i?q[2-8](?:[-_](?:[0-9k]|[a-z]{1,3}))* | quantized | quantised | dynamic | compressed[-_]tensors | hf
-    )$""",
-    re.VERBOSE,
-)
+    )$"""
 
 
 def name_of_folder(folder: Path) -> str:

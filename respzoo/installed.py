@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 __all__ = ["Announced", "announced"]
 
-_SECTION = re.compile(r"^\[(.*)\]\s*$")
-_ENTRY = re.compile(r"^\s*([^=\s#;][^=]*?)\s*=\s*([\w.]+)\s*(?::\s*([\w.]+))?\s*(?:\[.*\])?\s*$")
-_FIELD = re.compile(r"^(Name|Version):\s*(\S+)", re.MULTILINE)
+# compiled when they are needed, and kept by `re`
+_SECTION = r"^\[(.*)\]\s*$"
+_ENTRY = r"^\s*([^=\s#;][^=]*?)\s*=\s*([\w.]+)\s*(?::\s*([\w.]+))?\s*(?:\[.*\])?\s*$"
+_FIELD = r"(?m)^(Name|Version):\s*(\S+)"
 
 
 class Announced(NamedTuple):
@@ -78,12 +79,12 @@ def _entries(group: str, folder: str, distribution: str, version: str) -> Iterat
     if f"[{group}]" not in text:
         return
     metadata = _text(folder, "METADATA") or _text(folder, "PKG-INFO")
-    fields = dict(_FIELD.findall(metadata.partition("\n\n")[0]))
+    fields = dict(re.findall(_FIELD, metadata.partition("\n\n")[0]))
     section = ""
     for line in text.splitlines():
-        if head := _SECTION.match(line):
+        if head := re.match(_SECTION, line):
             section = head[1]
-        elif section == group and (entry := _ENTRY.match(line)):
+        elif section == group and (entry := re.match(_ENTRY, line)):
             name, version = fields.get("Name", distribution), fields.get("Version", version)
             yield Announced(name, version, entry[1], entry[2], entry[3] or "")
 

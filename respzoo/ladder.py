@@ -49,7 +49,7 @@ HOW_TO_ADD = (
 _MOST_BASES = 4  # models that are looked at for being another's base
 _DEEPEST = 3  # how far a base's own bases are followed
 _LONGEST_PATH = 1_024
-_NO_CHAT = re.compile(
+_NO_CHAT = (
     r"(?:^|[-_.])(?:base|pt|pretrain(?:ed)?|embed(?:ding)?s?|rerank(?:er)?|reward|rm|prm|asr|tts|guard|guardian|classifier"
     r"|draft(?:er)?|eagle\d?|mtp|speculator|sae)(?:[-_.]|$)"
 )
@@ -315,7 +315,7 @@ class Search:
         return {family.name: (family, f"another name of {model}") for family, model in same}
 
     def _fitting(self, bare: Iterable[str]) -> dict[str, tuple[Family, str]]:
-        fitting = self.plugins.fitting([name for name in bare if not _NO_CHAT.search(name)])
+        fitting = self.plugins.fitting([name for name in bare if not re.search(_NO_CHAT, name)])
         return {family.name: (family, f"the name fits {pattern}") for family, pattern in fitting}
 
     def _by_same_name(self, chat_template: str | None) -> ResponseTemplate | None:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from respzoo.errors import Problem, TemplateError
-from respzoo.hazards import LIMITS, Limits, examine_pattern
+
+if TYPE_CHECKING:
+    from respzoo.hazards import Limits
 
 __all__ = ["ENVIRONMENT", "examine", "trusted_names"]
 
@@ -33,7 +35,7 @@ def trusted_names(trust: str | Iterable[str] | None = None) -> frozenset[str]:
     return frozenset(given) | {name.strip() for name in os.environ.get(ENVIRONMENT, "").split(",") if name.strip()}
 
 
-def examine(spec: Any, *, name: str = "", limits: Limits = LIMITS) -> None:
+def examine(spec: Any, *, name: str = "") -> None:
     """Refuse an unread template that is too large or has a pattern that may cost too much.
 
     Whether it is a template at all is not asked here.
@@ -41,6 +43,9 @@ def examine(spec: Any, *, name: str = "", limits: Limits = LIMITS) -> None:
     Raises:
         TemplateError: with every problem, its place and the reason.
     """
+    from respzoo.hazards import LIMITS as limits
+    from respzoo.hazards import examine_pattern
+
     problem = _too_large(spec, limits)
     if problem is not None:
         raise TemplateError([problem], name=name)
