@@ -7,13 +7,13 @@ hand, and acts on it: open, close, or, inside structured content, whatever the r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from respzoo.content import Lexer, TagLexer
 from respzoo.delimiters import Found, Partial, WatchList
 from respzoo.draft import Draft
 from respzoo.events import Event
-from respzoo.fields import CONTENT, CompiledTemplate, Field
+from respzoo.fields import CALLS, CONTENT, CompiledTemplate, Field
 from respzoo.leftover import Fault, Leftover
 from respzoo.region import Region, Verdict
 from respzoo.scanner import Scanner
@@ -21,11 +21,23 @@ from respzoo.schema import Tools
 from respzoo.spec import GIVEN_BACK
 from respzoo.stray import Stray
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "Mark"]
 
 _NOTHING = WatchList([])
 
 Policy = Literal["content", "drop"]
+
+
+class Mark(NamedTuple):
+    """What events do not tell, for a call that is sent while it is written."""
+
+    at: int
+    """How many events came before it."""
+    kind: Literal["call", "tag", "value"]
+    """A region of calls begins (`text`: the field's id, `more`: what its opener caught); a tag does (its key, and the
+    type that it states); a tag's value has ended (all of it)."""
+    text: str
+    more: Any = None
 
 
 class Loop:
@@ -34,14 +46,15 @@ class Loop:
     Attributes:
         region: the region at hand; None between regions where no field takes the text.
         watch: what is looked for.
+        marks: what happened beside the events; None if nobody asks.
         settled: whether the next text can change nothing but by a delimiter.
         prompt_chunks, prompt_raws: as `ResponseParser` tells them.
     """
 
     __slots__ = (
         "_begun", "_exhausted", "_late", "_prompt_held", "_prompt_region", "_rest", "_stray", "_template", "_tools",
-        "draft", "leftover", "on_malformed", "on_unfinished", "prompt_chunks", "prompt_raws", "region", "scanner",
-        "watch",
+        "draft", "leftover", "marks", "on_malformed", "on_unfinished", "prompt_chunks", "prompt_raws", "region",
+        "scanner", "watch",
     )  # fmt: skip
 
     def __init__(self, template: CompiledTemplate, tools: Tools, on_malformed: Policy, on_unfinished: Policy) -> None:
@@ -54,6 +67,7 @@ class Loop:
         self._stray = Stray(self.draft)
         self.region: Region | None = None
         self.watch = _NOTHING
+        self.marks: list[Mark] | None = None
         self.leftover: Leftover | None = None  # of the wrapper that we are in
         self._begun = False  # whether there is content
         # whether the closer of a region that ended without it may still come: `near`, with nothing between, or `far`
@@ -271,9 +285,11 @@ class Loop:
             region.captures.update(found.groups)
             self._close(events, found.text)
         elif kind == "wrap":
+            end = found.spans.get(GIVEN_BACK, (len(found.text), 0))[0]
             self._close(events, "")
-            self.leftover = Leftover(self._template.wrappers[found.delimiter.field], found.text)
+            self.leftover = Leftover(self._template.wrappers[found.delimiter.field], found.text[:end])
             self._leave()
+            self._rest = found.text[end:]
         elif kind == "unwrap":
             self._unwrap(events, found.text, "malformed")
         elif kind == "late":
@@ -293,7 +309,9 @@ class Loop:
         if keep is not None:
             self._chunk(events, region, found.text[:keep])
             region.captures.update(found.groups)
-            self._close(events, found.text[keep:])
+            end = len(found.text) - lexer.rest
+            self._close(events, found.text[keep:end])
+            self._rest = found.text[end:]
         elif region.gives_up:
             self._give_up(events, region, found.text)
         else:
@@ -324,6 +342,8 @@ class Loop:
             self._late = ""
         region = self.region = Region(field, explicit=True, opener=opener, captures=captures)
         self.watch = field.watch if region.lexer is None else region.lexer.watch
+        if self.marks is not None and field.key == CALLS:
+            self.marks.append(Mark(len(events), "call", field.id, region.captures))
         events.append({"type": "region_open", "field": field.name})
 
     def _leave(self) -> None:
@@ -340,8 +360,9 @@ class Loop:
         if region is None:
             self._stray.close(events)
         elif region.opened:
-            self._settle(events, region, region.closed(self._tools, self.scanner.allowance), closer)
-            if region.explicit and self._late != "far":
+            verdict = region.closed(self._tools, self.scanner.allowance)
+            self._settle(events, region, verdict, closer)
+            if region.explicit and self._late != "far" and verdict.outcome == "value":
                 field = region.field
                 if field.leaves_late and not (closer and field.within is None):
                     self._late = "far" if field.ended_by else "near"

@@ -8,30 +8,20 @@ part of this message.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, Literal, TypedDict
 
+from respzoo.arguments import dump_arguments
 from respzoo.events import Dropped, Event
 from respzoo.fields import CALLS, CONTENT, REASONING, CompiledTemplate, Field
+from respzoo.guard import guard_for
+from respzoo.loop import Mark
+from respzoo.outbox import FunctionDelta, Outbox, ToolCallDelta
 from respzoo.parser import ResponseParser, check_choice
-from respzoo.schema import Tool
+from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
 
 __all__ = ["Delta", "FunctionDelta", "MessageStream", "ToolCallDelta", "dump_arguments"]
-
-
-class FunctionDelta(TypedDict):
-    name: NotRequired[str]
-    arguments: str
-    """JSON text."""
-
-
-class ToolCallDelta(TypedDict):
-    index: int
-    id: NotRequired[str]
-    type: NotRequired[Literal["function"]]
-    function: FunctionDelta
 
 
 class Delta(TypedDict, total=False):
@@ -120,17 +110,21 @@ class MessageStream:
                 self._by_field[field.name] = self._texts.setdefault(field.key, _Text(field))
         content = self._texts.setdefault(CONTENT, _Text(None))
         self._by_field.setdefault(CONTENT, content)
-        self._calls: list[dict[str, Any]] = []
-        self.parser = ResponseParser(
+        offered = list(tools or ())
+        self._outbox = Outbox(read_tools(offered))
+        self._muted = True
+        self.parser = (_Marking if arguments == "stream" else ResponseParser)(
             compiled,
             prefix=prefix,
-            tools=tools,
+            tools=offered,
             on_malformed=on_malformed,
             on_unfinished=on_unfinished,
-            special_tokens=special_tokens,
         )
+        # here rather than in the parser: arguments are made of what the parser sees
+        self._guard = None if special_tokens is None else guard_for(compiled, special_tokens)
         self._deltas(self.parser.initial_events)
-        self._calls.clear()
+        self._muted = False
+        self._outbox.calls.clear()
         for text in self._texts.values():
             text.sent.clear()
             text.space.clear()
@@ -138,7 +132,7 @@ class MessageStream:
     @property
     def dropped(self) -> list[Dropped]:
         """The regions that became no value, in order."""
-        return self.parser.dropped
+        return self.parser.dropped if self._guard is None else self._guard.show(self.parser.dropped)
 
     def feed(self, text: str, special: Sequence[tuple[int, int]] | None = None) -> list[Delta]:
         """Take the next piece of the output, of any length. Returns the deltas that it decided.
@@ -150,12 +144,14 @@ class MessageStream:
             RuntimeError: after `finish`.
             ValueError: the stretches do not lie in the text, one after another.
         """
-        events = self.parser.feed(text, special)
+        if self._guard is not None:
+            return self._feed_guarded(text, special)
+        events = self.parser.feed(text)
         if len(events) == 1 and events[0]["type"] == "region_chunk" and not self.parser.prompt_chunks:
             event = events[0]
             to = self._by_field.get(event["field"])
             if to is None or not to.flat:
-                return []
+                return self._deltas(events) if to is None else []
             shown = event.get("text", "")
             if to.strips:
                 shown = to.text(shown)
@@ -164,6 +160,15 @@ class MessageStream:
             to.sent.append(shown)
             return [{"reasoning_content": shown}] if to.is_reasoning else [{"content": shown}]
         return self._deltas(events)
+
+    def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Delta]:
+        guard, self._guard = self._guard, None
+        assert guard is not None
+        try:
+            deltas = self.feed(guard.end() if end else guard.feed(text, special))
+        finally:
+            self._guard = guard
+        return guard.show(deltas)
 
     def finish(self) -> tuple[dict[str, Any], list[Delta]]:
         """The output has ended. Returns the message and the last deltas.
@@ -174,20 +179,25 @@ class MessageStream:
         Raises:
             RuntimeError: when called twice.
         """
+        guard = self._guard
+        deltas = [] if guard is None else self._feed_guarded("", (), end=True)
         parsed, events = self.parser.finalize()
-        deltas = self._deltas(events)
+        deltas += self._deltas(events)
         message = {key: value for key, value in parsed.items() if key not in (REASONING, CONTENT, CALLS)}
         for key in (REASONING, CONTENT):
             text = "".join(self._texts[key].sent) if key in self._texts else ""
             if text or key in self._template.defaults:
                 message[key] = text or self._template.defaults.get(key)
-        if self._calls or CALLS in self._template.defaults:
-            message[CALLS] = self._calls
-        return message, deltas
+        if self._outbox.calls or CALLS in self._template.defaults:
+            message[CALLS] = self._outbox.calls
+        return (message, deltas) if guard is None else (guard.show(message), guard.show(deltas))
 
     def _deltas(self, events: list[Event]) -> list[Delta]:
         deltas: list[Delta] = []
-        for event in events:
+        marks = self.parser.take_marks()
+        for number, event in enumerate(events):
+            while marks and marks[0].at <= number:
+                self._mark(marks.pop(0))
             kind = event["type"]
             name = event["field"]
             if kind == "region_chunk":
@@ -198,25 +208,48 @@ class MessageStream:
                         text.space.clear()  # the prompt's
                     else:
                         self._send(deltas, text, shown)
+                elif name == CALLS:
+                    self._outbox.writer.text(event.get("text", ""))
+                    self._send_news(deltas)
                 if self.parser.prompt_chunks:
                     self.parser.prompt_chunks -= 1
             elif kind == "region_open":
                 if (text := self._by_field.get(name)) is not None:
                     self._send(deltas, text, text.open())
+                elif name == CALLS:
+                    self._send_news(deltas)
             elif kind == "region_close":
                 if name == CALLS:
-                    self._send_calls(deltas, event.get("value"))
+                    self._send_calls(deltas, self._outbox.close(event.get("value")))
                 elif (text := self._by_field.get(name)) is not None and not text.flat:
                     value = event.get("value")
                     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                     self._send(deltas, text, shown)
             else:
+                if name == CALLS:
+                    self._outbox.broken()
                 raw = event.get("raw", "")
                 if self.parser.prompt_raws:
                     raw = raw[self.parser.prompt_raws.pop(0) :]
                 if raw and self._shows(event):
                     self._send_raw(deltas, raw)
         return deltas
+
+    def _mark(self, mark: Mark) -> None:
+        outbox = self._outbox
+        if mark.kind == "call":
+            outbox.open(self._template.fields[mark.text], mark.more)
+        elif mark.kind == "tag":
+            outbox.writer.tag_open(mark.text, mark.more)
+        else:
+            outbox.writer.tag_close(mark.text)
+
+    def _send_news(self, deltas: list[Delta]) -> None:
+        if not self._muted:
+            self._send_calls(deltas, self._outbox.news())
+
+    def _send_calls(self, deltas: list[Delta], calls: Iterable[ToolCallDelta]) -> None:
+        deltas.extend({"tool_calls": [call]} for call in calls)
 
     def _shows(self, event: Event) -> bool:
         policy = self._on_malformed if event.get("reason") == "malformed" else self._on_unfinished
@@ -234,41 +267,9 @@ class MessageStream:
         else:
             self._send(deltas, text, text.text(raw))
 
-    def _send_calls(self, deltas: list[Delta], value: Any) -> None:
-        if isinstance(value, list):
-            for item in cast("list[Any]", value):
-                self._send_calls(deltas, item)
-            return
-        function = value.get("function", value) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        if not isinstance(function, dict):
-            return
-        function = cast("dict[str, Any]", function)
-        call = {"type": "function", "function": {"name": function["name"], "arguments": function["arguments"]}}
-        own_id: Any = cast("dict[str, Any]", value).get("id")
-        if not (isinstance(own_id, str) and own_id):
-            own_id = ""
-        elif value is not function:  # the model wrote it, and the template has a place for it
-            call = {"id": own_id, **call}
-        deltas.append(
-            {
-                "tool_calls": [
-                    {
-                        "index": len(self._calls),
-                        "id": own_id or f"call_{uuid.uuid4().hex[:24]}",
-                        "type": "function",
-                        "function": {"name": function["name"], "arguments": dump_arguments(function["arguments"])},
-                    }
-                ]
-            }
-        )
-        self._calls.append(call)
 
+class _Marking(ResponseParser):
+    """Tells what the arguments of a call are made from while they are written."""
 
-def dump_arguments(arguments: Any) -> str:
-    """A call's arguments as the JSON text that an API sends: readable, unless half a surrogate pair forbids it."""
-    text = json.dumps(arguments, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(arguments)
-    return text
+    __slots__ = ()
+    tells_marks = True

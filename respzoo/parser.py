@@ -7,12 +7,12 @@ back, it is a chunk of that region and `feed` returns at once. All others go thr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from respzoo.events import Dropped, Event
 from respzoo.fields import CompiledTemplate
 from respzoo.guard import guard_for
-from respzoo.loop import Loop
+from respzoo.loop import Loop, Mark
 from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
 
@@ -45,6 +45,8 @@ class ResponseParser:
         "_begins", "_dirty", "_escaped", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop",
         "_name", "_parts", "_resume", "_template", "initial_events",
     )  # fmt: skip
+
+    tells_marks: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -82,8 +84,20 @@ class ResponseParser:
         self._resume = ""
         self._name = ""
         self._dirty = False
+        if self.tells_marks:
+            self._loop.marks = []
         self._loop.begin(self.initial_events, prefix)
         self._tune()
+
+    def take_marks(self) -> list[Mark]:
+        """The marks among the events last returned, if it `tells_marks`."""
+        marks = self._loop.marks
+        if not marks:
+            return []
+        self._loop.marks = []
+        if self._guard is not None:
+            return [mark._replace(text=self._guard.show(mark.text), more=self._guard.show(mark.more)) for mark in marks]
+        return marks
 
     @property
     def prompt_chunks(self) -> int:
@@ -110,7 +124,7 @@ class ResponseParser:
     def held(self) -> str:
         """The text that was fed and is not decided yet."""
         held = self._held + self._loop.scanner.held
-        return held if self._guard is None else self._guard.show(held)
+        return held if self._guard is None else self._guard.show(held) + self._guard.held
 
     @property
     def region(self) -> str | None:

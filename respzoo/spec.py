@@ -345,23 +345,32 @@ def _assemble(
     keeps_text = any(delimiter.looks_behind for delimiter in every)
     plain = not keeps_text
 
-    def openers(names: Iterable[str]) -> list[Delimiter]:
-        """What opens regions of these fields, or wrappers around them."""
+    def openers(names: Iterable[str], *, sure: bool = False) -> list[Delimiter]:
+        """What opens regions of these fields, or wrappers around them; `sure`: only wrappers with a region in them."""
         of = [draft for draft in drafts if draft.name in names]
-        wraps = dict.fromkeys(wrapper_ids[draft.values["id"]] for draft in of if draft.wrapper is not None)
-        return [draft.open for draft in of if draft.open is not None] + [wrapping[id][0] for id in wraps]
+        found = [draft.open for draft in of if draft.open is not None]
+        for id in dict.fromkeys(wrapper_ids[draft.values["id"]] for draft in of if draft.wrapper is not None):
+            inside = [draft.open for draft in of if wrapper_ids.get(draft.values["id"]) == id]
+            found.append(_entered(wrapping[id][0], inside) if sure else wrapping[id][0])
+        return found
+
+    def behind(id: str) -> list[Delimiter]:
+        """What may stand behind the last region of this field: its wrapper's closer, the implicit field's."""
+        closers = [wrapping[wrapper_ids[id]][1] if id in wrapper_ids else None]
+        closers += [draft.close for draft in drafts if draft.is_implicit]
+        return [closer for closer in closers if closer is not None]
 
     fields: dict[str, Field] = {}
     for draft in drafts:
         values, close = draft.values, draft.close
-        ends = [close, draft.omit, *openers(values["ended_by"])]
+        ends = [close, draft.omit, *openers(values["ended_by"], sure=True)]
         if values["initial"] and draft.open is not None:
             ends.append(draft.open)
         fields[values["id"]] = Field(
             **values,
             within=wrapper_ids.get(values["id"]),
             watch=WatchList([one for one in ends if one is not None], plain=plain),
-            lexer=None if draft.open is None else _lexer(draft, plain=plain),
+            lexer=None if draft.open is None else _lexer(draft, behind(values["id"]), plain=plain),
         )
     implicit = next((field for field in fields.values() if field.open is None and not field.initial), None)
     wrappers = {
@@ -415,6 +424,17 @@ def _share_wrappers(drafts: Iterable[_Draft]) -> tuple[dict[str, str], dict[str,
     return ids, wrapping
 
 
+def _entered(wrapper: Delimiter, openers: Iterable[Delimiter | None]) -> Delimiter:
+    """A wrapper's opener that one of these follows, which is given back: a wrapper that is only mentioned ends no
+    thought."""
+    sources = "|".join(opener.pattern.pattern for opener in openers if opener is not None)
+    sources = _GROUP.sub("(?:", sources)
+    return Delimiter.regex("wrap", wrapper.field, rf"(?:{wrapper.pattern.pattern})(?P<{GIVEN_BACK}>\s*(?:{sources}))")
+
+
+_GROUP = regex.compile(r"\(\?P?<\w+>")
+
+
 def _openers_within(fields: Iterable[Field], wrapper: str) -> list[Delimiter]:
     return [field.open for field in fields if field.within == wrapper and field.open is not None]
 
@@ -429,10 +449,12 @@ def _late_closers(fields: Iterable[Field], wrappers: Mapping[str, Wrapper]) -> l
     return [Delimiter.regex("late", "", rf"\s*(?:{source})", 2) for source in sources]
 
 
-def _lexer(draft: _Draft, *, plain: bool) -> Callable[[], Lexer] | None:
-    content: ContentParser = draft.values["content"]
+def _lexer(draft: _Draft, behind: Sequence[Delimiter], *, plain: bool) -> Callable[[], Lexer] | None:
+    values, content = draft.values, cast("ContentParser", draft.values["content"])
     try:
-        return content.lexer(draft.values["id"], draft.close, plain=plain, ends=draft.values["ends_with_value"])
+        return content.lexer(
+            values["id"], draft.close, plain=plain, ends=values["ends_with_value"], open=draft.open, behind=behind
+        )
     except Exception:  # noqa: BLE001
         return None  # content_args of a shape that `parse` will refuse, region by region, as in the reference
 

@@ -7,11 +7,14 @@ message, nothing raised.
 
     python -m respzoo.testing check qwen3          a family by name, or its folder
     python -m respzoo.testing update qwen3 ID…     write what the parser gives now into samples.jsonl
+
+`respzoo check` does this and looks at the template and its marks, too; the form above needs no typer and no rich.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import sys
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from respzoo.events import Event, merge
 from respzoo.plugins import Family, loaded, read_family
 from respzoo.template import ResponseTemplate
+from respzoo.trace import lost, trace
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -123,7 +127,7 @@ def replay(template: ResponseTemplate, sample: Sample, pieces: Sequence[str]) ->
 
 
 def add_up(deltas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a client holds once it has put a stream's deltas together."""
+    """What a client holds once it has put a stream's deltas together: texts, and the calls that are whole."""
     held: dict[str, Any] = {}
     calls: dict[int, dict[str, str]] = {}
     for delta in deltas:
@@ -135,17 +139,19 @@ def add_up(deltas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             function = call.get("function", {})
             known["name"] += function.get("name") or ""
             known["arguments"] += function.get("arguments") or ""
-    if calls:
-        held["tool_calls"] = [
-            {"name": calls[index]["name"], "arguments": json.loads(calls[index]["arguments"])}
-            for index in sorted(calls)
-        ]
+    whole: list[dict[str, Any]] = []
+    for index in sorted(calls):
+        with contextlib.suppress(ValueError):  # a call that broke off has arguments that nobody can read
+            whole.append({"name": calls[index]["name"], "arguments": json.loads(calls[index]["arguments"])})
+    if whole:
+        held["tool_calls"] = whole
     return held
 
 
 def plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message in the samples' own form: absent texts are None, calls only name and arguments."""
-    calls = [call.get("function", call) for call in message.get("tool_calls") or ()]
+    """A message in the samples' own form: absent texts are None, whole calls only, with name and arguments."""
+    whole = [call for call in message.get("tool_calls") or () if call.get("status") != "incomplete"]
+    calls = [call.get("function", call) for call in whole]
     return {
         "content": message.get("content") or None,
         "reasoning_content": message.get("reasoning_content") or None,
@@ -180,6 +186,9 @@ def check(template: ResponseTemplate, sample: Sample) -> list[str]:
     if first is not None:
         for text in _differences(plain(first.message), plain(parsed), "parse"):
             fault("parse", text)
+    found = trace(template, sample.text, prefix=sample.prefix(template.spec), tools=sample.tools)
+    for text in lost(found, template):
+        fault("lost", text)
     return faults
 
 
@@ -227,13 +236,14 @@ def check_family(family: Family) -> list[str]:
 def how_to_update(family: Family, ids: Sequence[str]) -> str:
     """The command that takes what the parser gives now."""
     where = family.samples.parent if isinstance(family.samples, Path) else family.name
-    return f"to take what the parser gives now: python -m respzoo.testing update {where} {' '.join(ids)}"
+    return f"to take what the parser gives now: respzoo check {where} --update-samples {' '.join(ids)}"
 
 
 def update(family: Family, ids: Sequence[str] = ()) -> list[str]:
     """Write what the parser gives into the samples' `expected`; returns the ids changed.
 
-    A sample that breaks a promise (another answer under another cutting, deltas that do not add up) is refused.
+    A sample that breaks a promise (another answer under another cutting, deltas that do not add up, text that is lost)
+    is refused.
     """
     if not isinstance(family.samples, Path):
         raise ValueError(f"the samples of {family.name} are not a file that can be written")

@@ -99,7 +99,7 @@ class Result(NamedTuple):
 def read(spec: Any, pieces: Sequence[str], prefix: str = "<s>", **policy: Any) -> Result:
     """What a stream makes of the pieces; its deltas must add up to its message."""
     template = respzoo.ResponseTemplate(spec)
-    stream = template.stream(prefix=prefix, **policy)
+    stream = template.stream(prefix=prefix, arguments="complete", **policy)
     parser = respzoo.ResponseParser(spec, prefix=prefix, **policy)
     deltas = [delta for piece in pieces for delta in stream.feed(piece)]
     events = [*parser.initial_events, *(event for piece in pieces for event in parser.feed(piece))]
@@ -150,6 +150,8 @@ CASES: list[tuple[str, Any, str, dict[str, Any], list[tuple[str, str]]]] = [
     # ---------------------------------------------------------------------------------------------- ended by another (E5)
     ("a call inside unclosed thinking", WRAPPED, '<think>let me<call>f{}</call>', {"reasoning_content": "let me", "tool_calls": [call("f")]}, []),
     ("a wrapper inside unclosed thinking", WRAPPED, '<think>let me\n<calls><call>f{}</call></calls>', {"reasoning_content": "let me\n", "tool_calls": [call("f")]}, []),
+    ("a wrapper that is only mentioned", WRAPPED, '<think>use <calls>\n not<calls></think>ok', {"reasoning_content": "use <calls>\n not<calls>", "content": "ok"}, []),
+    ("a wrapper and then its call", WRAPPED, '<think>a<calls> \n<call>f{}</call></calls></think>ok', {"reasoning_content": "a", "content": "ok", "tool_calls": [call("f")]}, []),
     ("the closer comes too late", WRAPPED, '<think>a<call>f{}</call>b</think>c</think>', {"reasoning_content": "a", "content": "bc</think>", "tool_calls": [call("f")]}, []),
     ("a cut call inside thinking", WRAPPED, '<think>a<call>f{"n', {"reasoning_content": "a"}, [("unfinished", '<call>f{"n')]),
     ("thinking as ever", WRAPPED, '<think>a</think>b<call>f{}</call>', {"reasoning_content": "a", "content": "b", "tool_calls": [call("f")]}, []),
@@ -171,6 +173,7 @@ CASES: list[tuple[str, Any, str, dict[str, Any], list[tuple[str, str]]]] = [
     ("closed inside the value", BARE, 'call:f{"a": <end> x', {"content": 'call:f{"a": <end> x'}, [("malformed", 'call:f{"a": <end>')]),
     ("a body that can be no value", BARE, 'call:foops, so I say "<end>" call:g{}', {"content": 'call:foops, so I say "<end>" ', "tool_calls": [call("g")]}, [("malformed", "call:foops")]),
     ("a string that breaks", BARE, 'call:f{"a": "b\nc<end>d', {"content": 'call:f{"a": "b\nc<end>d'}, [("malformed", 'call:f{"a": "b')]),
+    ("the closer of what is no value", BARE, 'call:f{a: 1} <end>b', {"content": 'call:f{a: 1} <end>b'}, [("malformed", "call:f{a: 1}")]),
     ("two strings in a row", BARE, 'call:f{"a" "b"} call:g{}', {"content": 'call:f{"a" "b"} ', "tool_calls": [call("g")]}, [("malformed", 'call:f{"a" ')]),
     ("nothing behind the opener", BARE, "call:f", {}, [("unfinished", "call:f")]),
     # ------------------------------------------------------------------------------ openers that give back, leading ones

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,8 +60,12 @@ def add_up(deltas: Sequence[Any]) -> dict[str, Any]:
     ids = [one.pop("id") for one in calls]
     assert len(set(ids)) == len(ids)
     assert all(isinstance(one, str) and one for one in ids)
-    if calls:
-        total["tool_calls"] = [call(one["name"], **json.loads(one["arguments"])) for one in calls]
+    whole: list[Any] = []
+    for one in calls:
+        with contextlib.suppress(ValueError):  # a call that broke off
+            whole.append(call(one["name"], **json.loads(one["arguments"])))
+    if whole:
+        total["tool_calls"] = whole
     return total
 
 
@@ -77,6 +82,9 @@ def every_cutting(spec: Any, text: str, expected: dict[str, Any], *, prefix: str
     for arguments in ("stream", "complete"):
         for how, pieces in cuttings(text):
             message, deltas, made = stream(spec, pieces, prefix=prefix, arguments=arguments, **options)
+            if "tool_calls" in message:  # one that broke off when its name had been sent is test_streaming's affair
+                message["tool_calls"] = [one for one in message["tool_calls"] if one.get("status") != "incomplete"]
+                message = {key: value for key, value in message.items() if key != "tool_calls" or value}
             assert message == expected, how
             visible = {
                 key: value for key, value in expected.items() if key in ("reasoning_content", "content", "tool_calls")

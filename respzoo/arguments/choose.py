@@ -1,0 +1,57 @@
+"""Which writer follows a region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from respzoo.arguments.call import Call, Writer
+from respzoo.arguments.json_calls import JsonCalls
+from respzoo.arguments.line_calls import LineCalls
+from respzoo.arguments.python_calls import PythonCalls
+from respzoo.arguments.route import Route, Source, route_of
+from respzoo.arguments.text_calls import TextCall
+from respzoo.arguments.tokens import Syntax
+from respzoo.content import Json, PythonCallList
+from respzoo.fields import Field
+from respzoo.schema import Tools
+
+__all__ = ["writer_of"]
+
+_LISTED = Route(Source(paths=(("name",),)), Source(), Source(paths=(("arguments",),)))
+
+
+def writer_of(field: Field, captures: Mapping[str, str], tools: Tools) -> Writer:
+    """The writer of a region of calls; one that says nothing where nothing is certain before the end."""
+    route = route_of(field)
+    if route is None:
+        return Writer()
+    content = field.content
+    if isinstance(content, Json) and not route.wrapped:
+        delims: list[Any] = content.args.get("string_delims") or []
+        return JsonCalls(
+            route,
+            Syntax(verbatim=tuple((pair[0], pair[1]) for pair in delims)),
+            captures,
+            each=bool(field.transform_each),
+            pairs=field.transform_each == "pairs",
+            sequence=bool(content.extension("sequence")),
+        )
+    if isinstance(content, PythonCallList):
+        as_listed = field.transform_each is True and route == _LISTED
+        return PythonCalls(raw_strings=bool(content.extension("raw_strings"))) if as_listed else Writer()
+    name = route.name.caught(captures)
+    if not name or route.arguments.paths != ((),):
+        return Writer()
+    call = Call(name, route.id.caught(captures))
+    if content.name == "text":
+        return TextCall(call, route.wrapped, strip=field.strip) if route.wrapped else Writer()
+    if route.wrapped:
+        return Writer()
+    if content.name == "kv-lines":
+
+        def typed(line: str) -> dict[str, object]:
+            return tools.typed(name, content.parse(line))
+
+        return LineCalls(call, content.args.get("line_sep", "\n"), typed)
+    return Writer()

@@ -1,0 +1,154 @@
+"""Calls written as JSON: the name before or behind the arguments, at any depth, one call or many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from respzoo.arguments.call import Call, Writer
+from respzoo.arguments.route import Path, Route
+from respzoo.arguments.tokens import Syntax, Token, Tokens
+from respzoo.arguments.value import ValueText
+
+__all__ = ["JsonCalls"]
+
+
+class _Frame:
+    """An open bracket, and, in an object, the key at hand (None: one is awaited)."""
+
+    __slots__ = ("is_object", "key", "key_is_next")
+
+    def __init__(self, *, is_object: bool) -> None:
+        self.is_object = is_object
+        self.key = ""
+        self.key_is_next = is_object
+
+
+class JsonCalls(Writer):
+    """Where the calls are: the whole content, or with `each` the items of a list, or with `sequence` the values of a
+    sequence; with `pairs` the pairs of each object."""
+
+    def __init__(
+        self, route: Route, syntax: Syntax, captures: Mapping[str, str], *, each: bool, pairs: bool, sequence: bool
+    ) -> None:
+        super().__init__()
+        self._route = route
+        self._captures = captures
+        self._each = each and not sequence
+        self._pairs = pairs
+        self._tokens = Tokens(syntax)
+        self._frames: list[_Frame] = []
+        self._base = 0  # how many brackets stand around an item
+        self._word: str | None = None
+        self._collected: list[str] | None = None  # a string that is a key, a name or an id
+        self._role = ""  # what the string at hand is
+        self._arguments: ValueText | None = None
+        self._inner: Tokens | None = None  # of arguments that are JSON in a string
+        self._failed = False
+
+    def text(self, text: str) -> None:
+        writer = self._arguments
+        if writer is not None and self._tokens.in_plain_string and self._inner is None and self._plain(text):
+            writer.token(("part", text))
+            return
+        for token in self._tokens.feed(text):
+            if self._failed:
+                return
+            self._token(token)
+        self._failed |= self._tokens.failed
+
+    @staticmethod
+    def _plain(text: str) -> bool:
+        return text.isprintable() and '"' not in text and "\\" not in text
+
+    def _token(self, token: Token) -> None:
+        if self._arguments is not None and self._inner is None:
+            self._arguments.token(token)
+            self._failed |= self._arguments.failed
+            if self._arguments.done:
+                self._arguments = None
+            return
+        kind, text = token
+        if kind == "string":
+            self._role = "key" if self._frames and self._frames[-1].key_is_next else self._begin()
+            if self._role == "arguments":
+                self._inner = Tokens(Syntax())
+            elif self._role:
+                self._collected = []
+        elif kind == "part":
+            if self._inner is not None:
+                self._inside(text)
+            elif self._collected is not None:
+                self._collected.append(text)
+        elif kind == "end":
+            self._string_ends()
+        elif kind == "word":
+            if self._frames and self._frames[-1].key_is_next:
+                self._frames[-1].key = text
+            else:
+                self._begin()
+        else:
+            self._punct(text)
+
+    def _string_ends(self) -> None:
+        text = "".join(self._collected or ())
+        role, self._role, self._collected = self._role, "", None
+        self._inner = self._arguments = None
+        if role == "key":
+            self._frames[-1].key = text
+        elif role == "name":
+            self.calls[-1].name = self.calls[-1].name or text
+        elif role == "id":
+            self.calls[-1].id = text
+
+    def _punct(self, char: str) -> None:
+        frames = self._frames
+        if char in "{[":
+            if not frames and self._each and char == "[":
+                self._base = 1
+            elif self._begin() == "arguments":
+                if char == "[":
+                    self._failed = True
+                    return
+                self._arguments = ValueText(self.calls[-1].write)
+                self._arguments.token(("punct", char))
+                return
+            frames.append(_Frame(is_object=char == "{"))
+        elif not frames:
+            return  # between the values of a sequence
+        elif char in "}]":
+            frames.pop()
+        elif char == ":":
+            frames[-1].key_is_next = False
+        elif char == ",":
+            frames[-1].key_is_next = frames[-1].is_object
+
+    def _begin(self) -> str:
+        """A value begins. Returns what it is of a call: its name, id or arguments, or nothing."""
+        depth = len(self._frames)
+        if self._pairs:
+            if depth == self._base + 1 and self._frames[-1].is_object:
+                self.calls.append(Call(self._frames[-1].key))
+                return "arguments"
+            return ""
+        if depth == self._base:
+            caught = self._captures
+            self.calls.append(Call(self._route.name.caught(caught), self._route.id.caught(caught)))
+        path: Path = tuple(frame.key for frame in self._frames[self._base :])
+        if not all(frame.is_object for frame in self._frames[self._base :]):
+            return ""
+        for role, source in (("arguments", self._route.arguments), ("name", self._route.name), ("id", self._route.id)):
+            if path in source.paths:
+                return role
+        return ""
+
+    def _inside(self, text: str) -> None:
+        """More of the arguments that are JSON in a string."""
+        assert self._inner is not None
+        for token in self._inner.feed(text):
+            if self._arguments is None:
+                if token != ("punct", "{"):
+                    self._failed = True
+                    return
+                self._arguments = ValueText(self.calls[-1].write)
+            self._arguments.token(token)
+        self._failed |= self._inner.failed

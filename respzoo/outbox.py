@@ -1,0 +1,113 @@
+"""Calls on their way to the client: as deltas while they are generated, or whole, and as they stand in the message."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NotRequired, TypedDict, cast
+
+from respzoo.arguments import Call, Writer, dump_arguments, writer_of
+from respzoo.fields import Field
+from respzoo.schema import Tools
+
+__all__ = ["FunctionDelta", "Outbox", "ToolCallDelta"]
+
+
+class FunctionDelta(TypedDict):
+    name: NotRequired[str]
+    arguments: str
+    """JSON text."""
+
+
+class ToolCallDelta(TypedDict):
+    index: int
+    id: NotRequired[str]
+    type: NotRequired[Literal["function"]]
+    function: FunctionDelta
+
+
+class Outbox:
+    """The calls of one answer.
+
+    Attributes:
+        calls: as the message has them. One that broke off when its name had been sent is there as far as it was sent,
+            with `"status": "incomplete"` and its arguments as text.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._writer = Writer()
+        self._taken = 0  # how many of the writer's calls are finished
+        self.calls: list[dict[str, Any]] = []
+
+    @property
+    def writer(self) -> Writer:
+        """What follows the region at hand."""
+        return self._writer
+
+    def open(self, field: Field, captures: Mapping[str, str]) -> None:
+        """A region of calls has begun, whose arguments are to be sent as they come."""
+        self._writer = writer_of(field, captures, self._tools)
+        self._taken = 0
+
+    def news(self) -> Iterator[ToolCallDelta]:
+        """What has become certain of the calls in the region at hand."""
+        calls = self._writer.calls
+        for call in calls[self._taken :]:
+            if call.index < 0 and call.name:
+                yield self._announce(call, "")
+            if call.index >= 0 and (text := call.take()):
+                yield {"index": call.index, "function": {"arguments": text}}
+        self._taken = max(self._taken, len(calls) - 1)
+
+    def close(self, value: Any) -> Iterator[ToolCallDelta]:
+        """The region at hand has this value: one call, or a list of them."""
+        begun, self._writer = self._writer.calls, Writer()
+        for number, item in enumerate(_flat(value)):
+            function: Any = item.get("function", item)
+            if not isinstance(function, dict):
+                continue
+            function = cast("dict[str, Any]", function)
+            text = dump_arguments(function["arguments"])
+            call = begun[number] if number < len(begun) else Call()
+            rest = call.rest(text) if call.index >= 0 and call.name == function["name"] else None
+            own_id: Any = item.get("id") if item is not function else None
+            if rest is None:
+                call = Call(function["name"], own_id if isinstance(own_id, str) else "")
+                yield self._announce(call, text)
+            elif rest:
+                yield {"index": call.index, "function": {"arguments": rest}}
+            whole: dict[str, Any] = {
+                "type": "function",
+                "function": {"name": function["name"], "arguments": function["arguments"]},
+            }
+            if isinstance(own_id, str) and own_id:  # the model wrote one; what was sent counts
+                whole = {"id": call.id, **whole}
+            self.calls[call.index] = whole
+
+    def broken(self) -> None:
+        """The region at hand has no value: what was sent of its calls is all there will be."""
+        for call in self._writer.calls:
+            if call.index >= 0:
+                self.calls[call.index]["function"]["arguments"] = "".join(call.pieces[: call.taken])
+        self._writer = Writer()
+
+    def _announce(self, call: Call, arguments: str) -> ToolCallDelta:
+        call.index = len(self.calls)
+        call.id = call.id or f"call_{os.urandom(12).hex()}"
+        function: dict[str, Any] = {"name": call.name, "arguments": ""}
+        self.calls.append({"type": "function", "status": "incomplete", "function": function})
+        return {
+            "index": call.index,
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": arguments},
+        }
+
+
+def _flat(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _flat(item)
+    elif isinstance(value, dict):
+        yield cast("dict[str, Any]", value)

@@ -1,0 +1,306 @@
+"""Arguments as they are generated: certain, typed, early, and the same text however the output is cut."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import respzoo
+from respzoo.arguments import dump_arguments
+
+NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
+EACH = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
+
+
+def template(**calls: Any) -> dict[str, Any]:
+    return {
+        "dialect": "respzoo",
+        "start_anchor": "<s>",
+        "fields": {"content": {"close": "<eos>", "content_args": {"strip": False}}, "tool_calls": calls},
+    }
+
+
+JSON_BODY = template(open="<c>", close="</c>", content="json", repeats=True, transform={"type": "function", "function": "{content}"})
+JSON_CAPTURE = template(
+    open_pattern=r"<c>(?P<id>\w+:)?(?P<name>\w+)>", close="</c>", content="json", repeats=True,
+    transform={"type": "function", "id": "{id?}", "function": {"name": "{name}", "arguments": "{content}"}},
+)  # fmt: skip
+JSON_LIST = template(open="<c>", close="</c>", content="json", transform_each=True, transform=EACH)
+JSON_DEEP = template(
+    open="<c>", close="</c>", content="json", repeats=True,
+    transform={"type": "function", "function": {"name": "{content.call.name}", "arguments": "{content.call.parameters|content.call.arguments}"}},
+)  # fmt: skip
+JSON_PAIRS = template(open="<c>", close="</c>", content="json", transform_each="pairs", transform={"type": "function", "function": {"name": "{key}", "arguments": "{value}"}})
+JSON_LINES = template(open="<c>", close="</c>", content="json", content_args={"sequence": True}, transform_each=True, transform=EACH)
+JSON_BARE = template(open_pattern=r"call:(?P<name>\w+)", content="json", ends_with_value=True, repeats=True, transform=NAMED)
+DELIMS = template(
+    open_pattern=r"<c>(?P<name>\w+)", close="</c>", content="json", repeats=True, transform=NAMED,
+    content_args={"unquoted_keys": "loose", "string_delims": [["<q>", "<q>"]]},
+)  # fmt: skip
+PYTHON = template(open="<c>", close="</c>", content="python-call-list", transform_each=True, transform=EACH)
+PYTHON_LINES = template(open="<c>", close="</c>", content="python-call-list", content_args={"sequence": True, "raw_strings": True}, transform_each=True, transform=EACH)
+LINES = template(open_pattern=r"<c>(?P<name>\w+)\n", close="</c>", content="kv-lines", repeats=True, transform=NAMED)
+CODE = template(open="<c>", close="</c>", repeats=True, transform={"type": "function", "function": {"name": "python", "arguments": {"code": "{content}"}}})
+
+STRINGS = {"a": "x \"q\" \\ / é \u2028 \x7f 😀 </c> <eos>\n\ttab", "b c": ""}
+VALUES = {"s": "it's", "n": 1, "f": -1.5e3, "t": True, "z": None, "l": [1, [], {}, "a,b]"], "o": {"k": {"k": ["}"]}}, "e": {}}
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "s": {"type": "string"}, "n": {"type": "integer"}, "t": {"type": "boolean"}, "o": {"type": "object"},
+                    "u": {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "r": {"$ref": "#/$defs/text"},
+                },
+                "$defs": {"text": {"type": "string"}},
+            },
+        },
+    }
+]  # fmt: skip
+
+
+def dumped(value: Any, **how: Any) -> str:
+    return json.dumps(value, **how)
+
+
+def python_call(name: str, arguments: Mapping[str, Any]) -> str:
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+PLAIN = {key: value for key, value in VALUES.items() if key != "z"}
+ACCENTED = dumped({"name": "f", "arguments": STRINGS})
+CASES: list[tuple[str, Any, str]] = [
+    ("name first", JSON_BODY, f"Hi <c>{dumped({'name': 'f', 'arguments': VALUES})}</c>\n<c>{ACCENTED}</c>"),
+    ("not escaped", JSON_BODY, f"<c>{dumped({'name': 'f', 'arguments': STRINGS}, ensure_ascii=False)}</c>"),
+    ("arguments first", JSON_BODY, f"<c>{dumped({'arguments': STRINGS, 'other': [{'name': 'g'}], 'name': 'f'}, indent=2)}</c>"),
+    ("no arguments", JSON_BODY, '<c>{"name": "f"}</c><c>{"name": "f", "arguments": null}</c><c>{"name": "f", "arguments": {}}</c>'),
+    ("JSON in a string", JSON_BODY, f"<c>{dumped({'name': 'f', 'arguments': dumped(STRINGS)})}</c>"),
+    ("an empty string", JSON_BODY, '<c>{"name": "f", "arguments": ""}</c>'),
+    ("numbers that change", JSON_BODY, '<c>{"name": "f", "arguments": {"a": 1.50, "b": 1E2, "c": -0, "d": 12345678901234567890, "e":1e-7}}</c>'),
+    ("half a pair", JSON_BODY, '<c>{"name": "f", "arguments": {"a": "\\ud83d\\ude00 \\ud83d x \\ude00", "\\ud83d": 1, "b": "\\ud83d"}}</c>'),
+    ("compact", JSON_BODY, f"<c>{dumped({'name': 'f', 'arguments': VALUES}, separators=(',', ':'))}</c>"),
+    ("captured", JSON_CAPTURE, f"<c>f>{dumped(STRINGS)}</c> and <c>id:g>{{}}</c>"),
+    ("a list", JSON_LIST, f"<c>[{dumped({'name': 'f', 'arguments': STRINGS})}, {dumped({'arguments': VALUES, 'name': 'g'})}]</c>"),
+    ("an empty list", JSON_LIST, "<c>[]</c>"),
+    ("nested", JSON_DEEP, f"<c>{dumped({'x': {'name': 'no'}, 'call': {'name': 'f', 'parameters': VALUES}})}</c><c>{dumped({'call': {'arguments': {}, 'name': 'g'}})}</c>"),
+    ("pairs", JSON_PAIRS, f"<c>[{dumped({'f': STRINGS})}, {dumped({'g': {}, 'h': VALUES})}]</c>"),
+    ("one object of pairs", JSON_PAIRS, f"<c>{dumped({'f': STRINGS})}</c>"),
+    ("JSON lines", JSON_LINES, f"<c>\n{dumped({'name': 'f', 'arguments': VALUES})}\n{ACCENTED}</c>"),
+    ("ends with its value", JSON_BARE, f"call:f{dumped(VALUES)} call:g{dumped(STRINGS)} text"),
+    ("marks around strings", DELIMS, '<c>f{a: <q>x "y" \\ </c>\n<q>, b c: {d-e:[1,<q><q>]}, "k": "\\n", n: true}</c>'),
+    ("Python", PYTHON, f"<c>[{python_call('f', VALUES)}, {python_call('g', {})}, {python_call('h', {'a': STRINGS['a']})}]</c>".replace("\\x7f", "\x7f")),
+    ("raw strings", PYTHON_LINES, "<c>\nf(a='it's so', b='x)y', c=3, d=\"e\\n\")\ng()\nh(z=true, y='a, b')\n</c>"),
+    ("lines", LINES, "<c>f\ns: a b\nn: 3\nt: true\nx: 1\nu: 5\n</c>"),
+    ("code", CODE, "<c>\n print(\"hi\")\n\n x = '\\n'  \n</c>"),
+]  # fmt: skip
+
+
+class Stream(NamedTuple):
+    deltas: list[Any]
+    message: Mapping[str, Any]
+    texts: dict[int, str]
+    names: dict[int, str]
+
+
+def stream(spec: Any, pieces: Sequence[str], **options: Any) -> Stream:
+    made = respzoo.ResponseTemplate(spec).stream(prefix="<s>", tools=TOOLS, **options)
+    deltas: list[Any] = [delta for piece in pieces for delta in made.feed(piece)]
+    message, last = made.finish()
+    texts: dict[int, str] = {}
+    names: dict[int, str] = {}
+    for delta in [*deltas, *last]:
+        for call in delta.get("tool_calls", ()):
+            if call["index"] not in names:
+                assert call["id"]
+                assert call["type"] == "function"
+                names[call["index"]] = call["function"]["name"]
+            else:
+                assert "name" not in call["function"]
+                assert "id" not in call
+                assert call["function"]["arguments"]
+            texts[call["index"]] = texts.get(call["index"], "") + call["function"]["arguments"]
+    return Stream([*deltas, *last], message, texts, names)
+
+
+def cuttings(text: str) -> Iterator[list[str]]:
+    yield [text]
+    yield list(text)
+    for seed in range(6):
+        chance = random.Random(seed)
+        pieces: list[str] = []
+        rest = text
+        while rest:
+            size = chance.randint(1, 9)
+            pieces.append(rest[:size])
+            rest = rest[size:]
+        yield pieces
+    for at in range(1, len(text), 3):
+        yield [text[:at], text[at:]]
+
+
+def check(spec: Any, text: str, pieces: Sequence[str]) -> Stream:
+    """The streamed text of each call is that of the message, and the message is what `complete` gives."""
+    whole = stream(spec, [text], arguments="complete")
+    this = stream(spec, pieces)
+    assert dict(this.message) == dict(whole.message)
+    calls = this.message.get("tool_calls", [])
+    assert this.texts == {n: dump_arguments(call["function"]["arguments"]) for n, call in enumerate(calls)}
+    assert this.names == {n: call["function"]["name"] for n, call in enumerate(calls)}
+    assert whole.texts == this.texts
+    return this
+
+
+@pytest.mark.parametrize(("spec", "text"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_the_text_is_the_messages(spec: Any, text: str) -> None:
+    assert stream(spec, [text]).message.get("tool_calls") or "[]" in text
+    for pieces in cuttings(text):
+        check(spec, text, pieces)
+
+
+@pytest.mark.parametrize(("spec", "text"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_cut_call_is_never_whole(spec: Any, text: str) -> None:
+    """Wherever the output ends: what was sent of an unfinished call is no JSON object, and the message says so."""
+    for at in range(len(text)):
+        cut = stream(spec, list(text[:at]))
+        whole = stream(spec, [text[:at]], arguments="complete")
+        done = [call for call in cut.message.get("tool_calls", []) if call.get("status") != "incomplete"]
+        assert done == whole.message.get("tool_calls", [])
+        for number, call in enumerate(cut.message.get("tool_calls", [])):
+            sent = cut.texts[number]
+            if call.get("status") == "incomplete":
+                assert call["function"] == {"name": cut.names[number], "arguments": sent}
+                with pytest.raises(ValueError, match=r"."):
+                    json.loads(sent)
+            else:
+                assert sent == dump_arguments(call["function"]["arguments"])
+
+
+# ------------------------------------------------------------------------------------------------------------ how early
+
+EARLY: list[tuple[str, Any, str, str]] = [
+    ("JSON", JSON_BODY, '<c>{"name": "f", "arguments": {"a": "', '"}}</c>'),
+    ("captured", JSON_CAPTURE, '<c>f>{"a": "', '"}</c>'),
+    ("a list", JSON_LIST, '<c>[{"name": "f", "arguments": {"a": "', '"}}]</c>'),
+    ("pairs", JSON_PAIRS, '<c>[{"f": {"a": "', '"}}]</c>'),
+    ("bare", JSON_BARE, 'call:f{"a": "', '"}'),
+    ("marks", DELIMS, "<c>f{a: <q>", "<q>}</c>"),
+    ("Python", PYTHON, "<c>[f(a='", "')]</c>"),
+    ("raw strings", PYTHON_LINES, "<c>f(a='", "')\n</c>"),
+    ("nested strings", JSON_BODY, '<c>{"name": "f", "arguments": {"a": ["', '"]}}</c>'),
+    ("JSON in a string", JSON_BODY, '<c>{"name": "f", "arguments": "{\\"a\\": \\"', '\\"}"}</c>'),
+    ("code", CODE, "<c>x", "</c>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "before", "behind"), [case[1:] for case in EARLY], ids=[case[0] for case in EARLY])
+def test_each_token_of_a_string_goes_at_once(spec: Any, before: str, behind: str) -> None:
+    made = respzoo.ResponseTemplate(spec).stream(prefix="<s>", tools=TOOLS)
+    first = [delta for piece in before for delta in made.feed(piece)]
+    assert first[0]["tool_calls"][0]["function"]["name"] in ("f", "python")
+    for token in ["word", " and", " more", ".", " Zeile", " ü"]:
+        deltas = made.feed(token)
+        assert [call["function"]["arguments"] for delta in deltas for call in delta.get("tool_calls", ())] == [token]
+    last = [delta for piece in behind for delta in made.feed(piece)]
+    message, more = made.finish()
+    assert [*last, *more][-1]["tool_calls"][0]["function"]["arguments"].endswith("}")
+    assert message["tool_calls"]
+
+
+def test_the_name_goes_as_soon_as_it_is_certain() -> None:
+    made = respzoo.ResponseTemplate(JSON_BODY).stream(prefix="<s>")
+    assert made.feed('<c>{"name": "get_') == []
+    (delta,) = made.feed('weather"')
+    (call,) = delta["tool_calls"]
+    assert call["function"] == {"name": "get_weather", "arguments": ""}
+    assert made.feed(', "arguments": {')[0]["tool_calls"] == [{"index": 0, "function": {"arguments": "{"}}]
+    assert made.feed('"n": 12') == [{"tool_calls": [{"index": 0, "function": {"arguments": '"n": '}}]}]
+    assert made.feed("3") == []  # the number may go on
+    assert made.feed("}")[0]["tool_calls"] == [{"index": 0, "function": {"arguments": "123"}}]
+    assert made.feed("}") == []
+    assert made.feed("</c>") == [{"tool_calls": [{"index": 0, "function": {"arguments": "}"}}]}]
+
+
+def test_a_call_that_breaks_keeps_what_was_sent() -> None:
+    made = stream(JSON_BODY, list('<c>{"name": "f", "arguments": {"a": "x", "b": oops}}</c> done'))
+    assert made.texts == {0: '{"a": "x", "b": '}
+    assert made.message["tool_calls"] == [
+        {"type": "function", "status": "incomplete", "function": {"name": "f", "arguments": '{"a": "x", "b": '}}
+    ]
+    assert made.message["content"] == '<c>{"name": "f", "arguments": {"a": "x", "b": oops}}</c> done'
+
+
+def test_ids() -> None:
+    made = stream(JSON_CAPTURE, list("<c>id:f>{}</c><c>g>{}</c>"))
+    ids = [call["id"] for delta in made.deltas for call in delta.get("tool_calls", ()) if "id" in call]
+    assert ids[0] == "id:"
+    assert ids[1].startswith("call_")
+    assert [call.get("id") for call in made.message["tool_calls"]] == ["id:", None]
+
+
+def test_a_call_that_the_prompt_began() -> None:
+    made = respzoo.ResponseTemplate(JSON_BODY).stream(prefix='<s><c>{"name": "f", "arguments": {"a": "')
+    deltas = [*made.feed("x"), *made.feed('"}}</c>')]
+    assert deltas[0]["tool_calls"][0]["function"]["name"] == "f"
+    assert "".join(call["function"]["arguments"] for delta in deltas for call in delta["tool_calls"]) == '{"a": "x"}'
+    assert made.finish()[0]["tool_calls"] == [{"type": "function", "function": {"name": "f", "arguments": {"a": "x"}}}]
+
+
+# --------------------------------------------------------------------------------------------------------- the promises
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+arguments_of_calls = st.dictionaries(st.text(max_size=6), values, max_size=4)
+
+
+@given(calls=st.lists(arguments_of_calls, min_size=1, max_size=3), ascii=st.booleans(), seed=st.integers(0, 2**32))
+def test_any_arguments(calls: list[dict[str, Any]], ascii: bool, seed: int) -> None:
+    bodies = [dumped({"name": f"f{n}", "arguments": each}, ensure_ascii=ascii) for n, each in enumerate(calls)]
+    for spec, text in (
+        (JSON_BODY, "".join(f"<c>{body}</c>" for body in bodies)),
+        (JSON_LIST, f"<c>[{', '.join(bodies)}]</c>"),
+        (JSON_LINES, "<c>" + "\n".join(bodies) + "</c>"),
+        (JSON_PAIRS, f"<c>[{', '.join(dumped({f'f{n}': each}, ensure_ascii=ascii) for n, each in enumerate(calls))}]</c>"),
+    ):
+        chance = random.Random(seed)
+        pieces: list[str] = []
+        rest = text
+        while rest:
+            size = chance.randint(1, 7)
+            pieces.append(rest[:size])
+            rest = rest[size:]
+        made = check(spec, text, pieces)
+        assert [json.loads(made.texts[n]) for n in range(len(calls))] == calls
+
+
+BITS = ['<c>', '</c>', '{', '}', '[', ']', '"name": ', '"f"', '"arguments": ', '"a": ', '"', "\\", "\\u00e9", ",", ":", "1", "x", "'", "(", ")", "f(", "a=", "call:f", "<q>", "\n", "true", " "]  # fmt: skip
+SPECS = {name: spec for name, spec, _ in CASES}
+
+
+@pytest.mark.parametrize("spec", list({id(spec): spec for spec in SPECS.values()}.values()))
+@given(bits=st.lists(st.sampled_from(BITS), max_size=16), seed=st.integers(0, 2**32))
+def test_whatever_a_model_writes(spec: Any, bits: list[str], seed: int) -> None:
+    """Nothing is raised or taken back, the finished calls are those of `complete`, and no cutting changes them."""
+    text = "<c>" + "".join(bits)
+    whole = stream(spec, [text], arguments="complete")
+    by_character = stream(spec, list(text))
+    for made in (by_character, stream(spec, [text])):
+        done = [call for call in made.message.get("tool_calls", []) if call.get("status") != "incomplete"]
+        assert done == whole.message.get("tool_calls", [])
+        assert {key: value for key, value in made.message.items() if key != "tool_calls"} == {
+            key: value for key, value in whole.message.items() if key != "tool_calls"
+        }
+        for number, call in enumerate(made.message.get("tool_calls", [])):
+            arguments = call["function"]["arguments"]
+            assert made.texts[number] == (arguments if isinstance(arguments, str) else dump_arguments(arguments))
