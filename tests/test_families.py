@@ -1,14 +1,14 @@
-"""One audit over every curated family: its template here and in transformers, its samples under every cutting."""
+"""One audit over every curated family: its template here and in transformers, its samples under every cutting, its
+marks beside the chat templates of others."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import re
-import subprocess
 import sys
 import warnings
-import zipfile
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from respzoo import ResponseTemplate
+from respzoo import ResponseTemplate, TemplateError
 from respzoo.hookspecs import Family
 from respzoo.plugins import loaded
-from respzoo.testing import Sample, check, how_to_update, load_samples
+from respzoo.testing import Sample, add_up, check, how_to_update, load_samples, plain
+
+sys.path.insert(0, str(Path(__file__).parent / "truth"))
+
+from truth_programs import llama_cpp_templates, trl_templates
 
 ROOT = Path(__file__).parents[1]
 FAMILIES = {name: family for name, family in loaded().families.items() if loaded().owners[name] == "respzoo:curated"}
@@ -48,9 +52,30 @@ def template_schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
-def test_the_five_families_are_there() -> None:
-    assert FAMILIES.keys() == {"smollm3", "qwen3", "qwen3_xml", "gpt_oss", "cohere_command3"}
+NAMED = set(
+    """apertus apriel cohere_command3 cohere_command4 cohere_command5 deepseek_r1 deepseek_v3 deepseek_v31 deepseek_v32
+    deepseek_v4 deepseek_v41 ernie45 exaone4 functiongemma gemma4 gigachat3 glm4_moe gpt_oss granite3 granite4 granite_4_2
+    hermes hunyuan_a13b hy_v3 hy_v4 inkling internlm2 jamba kimi_k2 kimi_k3 lfm2 ling3 llama3_json llama4_pythonic longcat
+    mimo minicpm5 minimax_m1 minimax_m2 minimax_m3 mistral_v11_think mistral_v13 mistral_v3 muse nemotron_3 nemotron_v2
+    olmo3 phi4_mini qwen3 qwen3_xml seed_oss smollm3 step3 step3p5 xlam""".split()
+)
+"""What the zoo promises to have."""
+
+
+def test_the_families_are_there() -> None:
     assert loaded().broken == []
+    assert not NAMED - FAMILIES.keys()
+    assert len(FAMILIES) >= 55
+
+
+def syntaxes(family: Family, name: str) -> list[Mapping[str, Any]]:
+    """A field of a template, with each of its syntaxes."""
+    field = family.spec["fields"].get(name, [])
+    return field if isinstance(field, list) else [field]
+
+
+def in_dialect(family: Family) -> bool:
+    return "dialect" in family.spec
 
 
 # ----------------------------------------------------------------------------------------------------------- templates
@@ -62,12 +87,32 @@ def test_the_template_loads_here(family: Family) -> None:
     assert dict(template.spec) == family.spec
 
 
-@every_family
-def test_the_template_loads_in_transformers(family: Family) -> None:
+@pytest.fixture(scope="session")
+def reference() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reference = importlib.import_module("transformers.utils.chat_parsing.response_templates")
-    assert reference.load_response_template(json.loads(json.dumps(family.spec)))
+        return importlib.import_module("transformers.utils.chat_parsing.response_templates")
+
+
+@every_family
+def test_a_plain_template_loads_in_transformers_and_one_in_the_dialect_is_refused(
+    family: Family, reference: Any
+) -> None:
+    spec = json.loads(json.dumps(family.spec))
+    if not in_dialect(family):
+        assert reference.load_response_template(spec)
+        return
+    with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
+        reference.load_response_template(spec)
+
+
+@every_family
+def test_the_dialect_is_needed(family: Family) -> None:
+    """A template that says it is in the dialect would not load as a plain one."""
+    if in_dialect(family):
+        spec = {key: value for key, value in family.spec.items() if key != "dialect"}
+        with pytest.raises(TemplateError):
+            ResponseTemplate(spec)
 
 
 @every_family
@@ -108,17 +153,21 @@ def test_the_schema_takes_every_template_we_test_with(template_schema: jsonschem
 @every_family
 def test_delimiters_are_plain(family: Family) -> None:
     """No lookarounds: completeness is the parser's business, and a lookahead makes other parsers quadratic."""
-    for field in family.spec["fields"].values():
-        for key in ("open_pattern", "close_pattern"):
-            assert not re.search(r"\(\?<?[=!]", field.get(key, "")), field[key]
+    for name in family.spec["fields"]:
+        for field in syntaxes(family, name):
+            for delimiters in (field, field.get("within", {})):
+                for key in ("open_pattern", "close_pattern"):
+                    assert not re.search(r"\(\?<?[=!]", delimiters.get(key, "")), delimiters[key]
 
 
 @every_family
 def test_text_around_calls_adds_up(family: Family) -> None:
-    content = family.spec["fields"]["content"]
-    assert content["repeats"]
-    assert content["content_args"] == {"strip": False}
-    assert "join" in content
+    expected = [sample.record["expected"] for owner, sample in SAMPLES.values() if owner is family]
+    if any(message["content"] and message["tool_calls"] for message in expected):
+        content = syntaxes(family, "content")
+        assert content[0]["repeats"]
+        assert "join" in content[0]
+        assert all(syntax.get("content_args", {}).get("strip") is False for syntax in content)
 
 
 # ---------------------------------------------------------------------------------------------------------- family.toml
@@ -127,9 +176,8 @@ def test_text_around_calls_adds_up(family: Family) -> None:
 @every_family
 def test_the_family_says_what_it_is(family: Family) -> None:
     assert family.title
-    assert family.models
-    assert family.marks
-    assert family.id_patterns
+    assert family.marks or family.models  # a model that nobody can name yet is known by its chat template
+    assert bool(family.id_patterns) == bool(family.models)
     assert len(family.sources) >= 2
     assert len(set(family.models)) == len(family.models)
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+", model) for model in family.models)
@@ -146,17 +194,12 @@ def test_there_are_enough_samples(family: Family) -> None:
     tags = [tag for sample in samples for tag in sample.record["tags"]]
     damaged = [sample for sample in samples if DAMAGED & set(sample.record["tags"])]
     assert len(damaged) >= 6
-    for wanted in (
-        "malformed",
-        "truncated",
-        "marker-in-arguments",
-        "empty-arguments",
-        "unicode",
-        "string-escapes",
-        "parallel-calls",
-        "reasoning",
-    ):
-        assert wanted in tags, wanted
+    wanted = {"malformed", "truncated", "unicode"}
+    if "tool_calls" in family.spec["fields"]:
+        wanted |= {"marker-in-arguments", "empty-arguments", "string-escapes", "parallel-calls"}
+    if "reasoning_content" in family.spec["fields"]:
+        wanted.add("reasoning")
+    assert not wanted - set(tags)
 
 
 @pytest.mark.parametrize(("family", "sample"), SAMPLES.values(), ids=SAMPLES)
@@ -179,43 +222,158 @@ def test_a_sample_holds_under_every_cutting(family: Family, sample: Sample) -> N
     assert not faults, "\n".join([*faults, how_to_update(family, [sample.id])])
 
 
+def read(template: ResponseTemplate, sample: Sample, pieces: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The message, and what its deltas add up to."""
+    stream = template.stream(prefix=sample.prefix(template.spec), tools=sample.tools)
+    deltas = [delta for piece in pieces for delta in stream.feed(piece)]
+    message, last = stream.finish()
+    return plain(message), plain(add_up([*deltas, *last]))
+
+
+EVERYWHERE = 120
+"""Longer texts are cut at every third character, to keep the audit short; tests of the parser cut everywhere."""
+
+
+@pytest.mark.parametrize(("family", "sample"), SAMPLES.values(), ids=SAMPLES)
+def test_a_sample_holds_cut_in_two_anywhere(family: Family, sample: Sample) -> None:
+    template = loaded().compile(family, "audit")
+    text = sample.text
+    whole, _ = read(template, sample, [text])
+    for place in range(1, len(text), 1 if len(text) <= EVERYWHERE else 3):
+        message, added = read(template, sample, [text[:place], text[place:]])
+        assert message == added == whole, f"cut at {place}, {text[:place]!r}"
+
+
 # ------------------------------------------------------------------------------------------------------- chat templates
 
-UPSTREAM = {
+TRL = {
+    "cohere": None,
+    "cohere2": "cohere_command3",
+    "deepseek_r1_distill": "deepseek_r1",
+    "deepseekv3": "deepseek_r1",
+    "diffusion_gemma": "gemma4",
+    "gemma": None,
+    "gemma3": "gemma3",
+    "gemma4": "gemma4",
+    "gemma4_v2": "gemma4",
+    "gemma4_v3": "gemma4",
+    "gemma4_v4": "gemma4",
+    "gemma4_v5": "gemma4",
+    "glm4moe": "glm4_moe",
+    "gptoss": "gpt_oss",
+    "idefics3": None,
+    "lfm2": "lfm2",
+    "lfm2_2_5": "lfm2_5",
+    "lfm2_2_5_v2": "lfm2_5",
+    "lfm2_2_5_vl": "lfm2",
+    "lfm2_v2": "lfm2",
+    "llama3": None,
+    "llama3_1": "llama3_json",
+    "llama3_2": "llama3_json",
+    "llava_next": None,
+    "muse_glimmer": "muse",
+    "nemotron_3_5_lightning": "nemotron_3",
+    "nemotron_3_nano": "nemotron_3",
+    "nemotron_3_super": "nemotron_3",
+    "nemotron_3_ultra": "nemotron_3",
+    "phi3": None,
+    "phi3_5": None,
     "qwen2_5": "qwen3",
     "qwen2_5_vl": "qwen3",
     "qwen3": "qwen3",
-    "qwen3_vl": "qwen3",
-    "qwen3_instruct_2507": "qwen3",
-    "qwen3_5_think": "qwen3_xml",
     "qwen3_5_nothink": "qwen3_xml",
+    "qwen3_5_think": "qwen3_xml",
     "qwen3_6": "qwen3_xml",
     "qwen3_8": "qwen3_xml",
-    "gptoss": "gpt_oss",
-    "cohere2": "cohere_command3",
+    "qwen3_instruct_2507": "qwen3",
+    "qwen3_vl": "qwen3",
+    "smolvlm": None,
 }
-"""Files of trl's chat_templates, which are upstream's to the byte; what is not named here is no family's of ours."""
+"""trl's chat templates, which are upstream's to the byte, and each one's family; None: none of ours."""
+
+LLAMA_CPP = {
+    "Apertus-8B-Instruct": "apertus",
+    "Apriel-1.6-15b-Thinker-fixed": "apriel",
+    "Bielik-11B-v3.0-Instruct": "bielik",
+    "ByteDance-Seed-OSS": "seed_oss",
+    "Cohere2MoE": "cohere_command4",
+    "CohereForAI-c4ai-command-r-plus-tool_use": "command_r",
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "cohere_command3",
+    "GLM-4.6": "glm4_moe",
+    "GLM-4.7-Flash": "glm4_moe",
+    "GigaChat3-10B-A1.8B": "gigachat3",
+    "GigaChat3.1-10B-A1.8B": "gigachat3",
+    "HuggingFaceTB-SmolLM3-3B": None,
+    "Kimi-K2-Instruct": "kimi_k2",
+    "Kimi-K2-Thinking": "kimi_k2",
+    "Kimi-K3": "kimi_k3",
+    "LFM2-8B-A1B": "lfm2",
+    "LFM2.5-8B-A1B": "lfm2_5",
+    "LFM2.5-Instruct": None,
+    "MiMo-VL": "qwen3",
+    "MiniMax-M1": "minimax_m1",
+    "MiniMax-M2": "minimax_m2",
+    "MiniMax-M3": "minimax_m3",
+    "Mistral-Small-3.2-24B-Instruct-2506": "mistral_v13",
+    "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "nemotron_3",
+    "NVIDIA-Nemotron-Nano-v2": "nemotron_v2",
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": "hermes",
+    "NousResearch-Hermes-3-Llama-3.1-8B-tool_use": "hermes",
+    "Qwen-QwQ-32B": "qwen3",
+    "Qwen-Qwen2.5-7B-Instruct": "qwen3",
+    "Qwen-Qwen3-0.6B": "qwen3",
+    "Qwen3-Coder": "qwen3_xml",
+    "Qwen3.5-4B": "qwen3_xml",
+    "Reka-Edge": None,
+    "Spark2.5": "spark25",
+    "StepFun3.5-Flash": "step3p5",
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_r1",
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek_r1",
+    "deepseek-ai-DeepSeek-V3.1": "deepseek_v31",
+    "deepseek-ai-DeepSeek-V3.2": "deepseek_v32",
+    "deepseek-ai-DeepSeek-V4-Flash-0731": "deepseek_v4",
+    "deepseek-ai-DeepSeek-V4": "deepseek_v4",
+    "fireworks-ai-llama-3-firefunction-v2": "firefunction_v2",
+    "google-gemma-2-2b-it": None,
+    "google-gemma-4-31B-it-interleaved": "gemma4",
+    "google-gemma-4-31B-it": "gemma4",
+    "ibm-granite-granite-3.3-2B-Instruct": "granite3",
+    "ibm-granite-granite-4.0": "granite4",
+    "ibm-granite-granite-4.1": "granite4",
+    "inclusionai-ling-3.0-flash": "ling3",
+    "llama-cpp-deepseek-r1": "deepseek_r1",
+    "llama-cpp-rwkv-world": None,
+    "meetkai-functionary-medium-v3.1": "functionary_v31",
+    "meetkai-functionary-medium-v3.2": "functionary_v32",
+    "meta-llama-Llama-3.1-8B-Instruct": "llama3_json",
+    "meta-llama-Llama-3.2-3B-Instruct": "llama3_json",
+    "meta-llama-Llama-3.3-70B-Instruct": "llama3_json",
+    "microsoft-Phi-3.5-mini-instruct": None,
+    "mistralai-Ministral-3-14B-Reasoning-2512": "mistral_v13",
+    "mistralai-Mistral-Nemo-Instruct-2407": "mistral_v3",
+    "moonshotai-Kimi-K2": "kimi_k2",
+    "muse-glimmer": "muse",
+    "openai-gpt-oss-120b": "gpt_oss",
+    "openbmb-MiniCPM5-1B": "minicpm5",
+    "poolside-Laguna-S-2.1": "poolside_v1",
+    "poolside-Laguna-XS-2.1": "poolside_v1",
+    "poolside-Laguna-XS.2": "poolside_v1",
+    "tencent-Hy3": "hy_v3",
+    "unsloth-Apriel-1.5": "apriel",
+    "unsloth-mistral-Devstral-Small-2507": "mistral_v13",
+    "upstage-Solar-Open-100B": "solar_open",
+}
+"""The same of those that llama.cpp keeps for its tests."""
 
 
-@pytest.fixture(scope="session")
-def trl_chat_templates() -> dict[str, str]:
-    """trl's chat templates out of its wheel; trl itself would bring torch."""
-    folder = ROOT / ".cache" / "trl"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), "trl==1.16.0"]
-    if not list(folder.glob("trl-1.16.0-*.whl")) and subprocess.run(command, check=False).returncode:
-        pytest.skip("trl's wheel cannot be had: no package index")
-    (wheel,) = folder.glob("trl-1.16.0-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if re.fullmatch(r"trl/chat_templates/\w+\.jinja", name)]
-        return {Path(name).stem: archive.read(name).decode() for name in names}
-
-
+@pytest.mark.parametrize(("table", "which"), [(TRL, "trl"), (LLAMA_CPP, "llama.cpp")], ids=["trl", "llama.cpp"])
 def test_upstreams_chat_templates_are_recognised_as_their_family_and_no_other(
-    trl_chat_templates: dict[str, str],
+    table: Mapping[str, str | None], which: str
 ) -> None:
-    assert UPSTREAM.keys() <= trl_chat_templates.keys()
-    for name, text in trl_chat_templates.items():
-        owner = UPSTREAM.get(name.removesuffix("_training"))
+    texts = trl_templates() if which == "trl" else llama_cpp_templates()
+    assert {name.removesuffix("_training") for name in texts} == set(table)
+    for name, text in texts.items():
+        owner = table[name.removesuffix("_training")]
         found = [family.name for family in FAMILIES.values() if family.match_chat_template(text)]
         assert found == ([owner] if owner else []), name
 
@@ -232,12 +390,12 @@ CHATML = "{{ '<|im_start|>' + message.role }}"
             "qwen3",
         ),
         (CHATML + r"<tool_call>\n<function=f>\n<parameter=p>\nv\n</parameter>", "qwen3_xml"),
-        (CHATML + "<tool_call><function=f><parameter=p> truncate_history_thinking", None),  # Nemotron 3
-        (CHATML + "<tool_call><function=f><parameter=p> '<|im_start|>tool_response'", None),  # Step 3.7
+        (CHATML + "<tool_call><function=f><parameter=p> truncate_history_thinking", "nemotron_3"),
+        (CHATML + "<tool_call><function=f><parameter=p> '<|im_start|>tool_response'", "step3p5"),
         (CHATML + "<|tool_call_start|>[f()]<|tool_call_end|>", None),  # LFM2
         (CHATML, None),
         ("<|CHATBOT_TOKEN|>{% if tools %}<|START_ACTION|>[{% else %}<|START_RESPONSE|>", "cohere_command3"),
-        ("<|CHATBOT_TOKEN|><|START_ACTION|><|START_RESPONSE|><|START_TEXT|>", None),  # Command A+
+        ("<|CHATBOT_TOKEN|><|START_ACTION|><|START_RESPONSE|><|START_TEXT|>", "cohere_command4"),
         ("<|CHATBOT_TOKEN|>{{ message.content }}", None),  # Aya
     ],
 )

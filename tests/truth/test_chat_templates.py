@@ -328,6 +328,60 @@ HARMONY = Form(
     calls=1,
     both=False,
 )
+SOLAR = Form(
+    markers=("<|begin|>", "<|end|>", "<|think|>", "<|content|>", "<|tool_calls|>", "<|tool_call:begin|>", "<|tool_call:args|>", "<|tool_call:end|>", "<|calls|>"),
+    thought=r"<\|(?:begin|end|content|tool_calls|think)\|>",
+    answer=r"<\|(?:begin|end|content|tool_calls|think)\|>",
+    both=False,
+    spaces=True,
+    never=lambda turn: not (turn.content or turn.calls),
+)
+FUNCTIONARY_31 = replace(QUIET, markers=("<function=f>", "</function>", "<|eot_id|>", "<|eom_id|>"), answer=r"<function=|<\|eo[tm]_id\|>")
+FUNCTIONARY_32 = Form(
+    markers=(">>>", ">>>all\n", ">>>f\n{}", "<|eot_id|>"),
+    answer=r">>>|all\n|<\|eot_id\|>",
+    names=r"[A-Za-z_][A-Za-z0-9_]{0,12}",
+    reasons=False,
+)
+LLAMA_HEAD = "<|start_header_id|>assistant<|end_header_id|>\n\n"
+FIRE = replace(QUIET, markers=("functools[", "<|eot_id|>"), answer=r"functools\[|<\|eot_id\|>")
+GRANITE = Form(
+    markers=("<|tool_call|>", "<tool_call>", "<|end_of_text|>", "<|start_of_role|>", "Here is my response:", "</response>"),
+    answer=r"<\|?tool_call|<\|end_of_text|</?response>|Here(?:'s| is) my|</?think>",
+    reasons=False,
+    both=False,
+)
+GRANITE_20B = replace(QUIET, markers=("<function_call>", "<|endoftext|>"), answer=r"<function_call>|<\|endoftext\|>", both=False)
+HUNYUAN = replace(QUIET, markers=("<tool_calls>", "</tool_calls>", "<answer>", "</answer>", "助手：", "<|eos|>"), answer=r"<tool_calls>|</?answer>|</?think>|<\|eos\|>|\A助手：")
+INTERNLM = replace(QUIET, markers=("<|action_start|>", "<|plugin|>", "<|action_end|>", "<|im_end|>"), answer=r"<\|action_start\|>|<\|im_end\|>|</?think>")
+XLAM = Form(
+    markers=("[TOOL_CALLS]", "<tool_call>", "```json\n[", '[{"name": "f", "arguments": {}}]', "</think>"),
+    answer=r'\[\s*\{|\[TOOL_CALLS\]|<tool_call>|</?think>|<\|im_end|<\|eot_id',
+    reasons=False,
+    both=False,
+)
+PYTHONIC = Form(
+    markers=("<|python_start|>", "<|python_end|>", "[f()]", "<|eot|>", ")]"),
+    answer=r"\[\s*[A-Za-z_][\w.-]*\(|\{|<\|python_start\|>|<\|eo[tm]",
+    value=r'["\\\n\r]',
+    keys=IDENTIFIERS,
+    names=r"[A-Za-z_][A-Za-z0-9_]{0,12}",
+    values=texts(("<|python_end|>", ")]", "'"), spaces=True),
+    reasons=False,
+    both=False,
+)
+"""The template writes whatever the value in double quotes, and escapes nothing."""
+FUNCTION_GEMMA = Form(
+    markers=("<start_function_call>", "<end_function_call>", "<escape>", "call:f{}", "<end_of_turn>"),
+    answer=r"<start_function_(?:call|response)>|<end_of_turn>|<eos>|</?think>",
+    value="<escape>",
+    keys=IDENTIFIERS,
+    values=texts(("<end_function_call>", "}", "<escape>"), spaces=True),
+    names=r"[A-Za-z_][A-Za-z0-9_]{0,12}",
+    reasons=False,
+    never=lambda turn: bool(turn.content),
+)
+"""The template puts every value in <escape>, as the text that Python prints."""
 COMMAND = Form(
     markers=(
         "<|START_THINKING|>",
@@ -621,6 +675,22 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
         replace(COMMAND, reasons=False, calls=0),
         ChatTemplate("cohere_command3", "trl/cohere2", ("<|END_OF_TURN_TOKEN|>",), results=False),
     ),
+    (HERMES, ChatTemplate("bielik", "llama.cpp/Bielik-11B-v3.0-Instruct", CHATML, SWITCH, ON, anchor=ASSISTANT)),
+    (replace(KV, answer=KV.answer + "|<｜end▁of▁sentence｜>"), ChatTemplate("spark25", "llama.cpp/Spark2.5", ("<｜end▁of▁sentence｜>",), SWITCH, ON, anchor="<｜start▁of▁sentence｜><|Bot|>")),
+    (SOLAR, ChatTemplate("solar_open", "llama.cpp/upstage-Solar-Open-100B", ("<|end|>", "<|calls|>"), key="reasoning")),
+    (FUNCTIONARY_31, ChatTemplate("functionary_v31", "llama.cpp/meetkai-functionary-medium-v3.1", ("<|eot_id|>", "<|eom_id|>"))),
+    (FUNCTIONARY_32, ChatTemplate("functionary_v32", "llama.cpp/meetkai-functionary-medium-v3.2", ("<|eot_id|>",), as_text=True)),
+    (FIRE, ChatTemplate("firefunction_v2", "llama.cpp/fireworks-ai-llama-3-firefunction-v2", ("<|eot_id|>",), ({"functions": "", "datetime": ""},), onward=LLAMA_HEAD)),
+    (replace(QUIET, both=False), ChatTemplate("hermes", "vllm/hermes", CHATML, results=False)),
+    (replace(XML, reasons=False), ChatTemplate("qwen3_xml", "vllm/qwen3coder", CHATML)),
+    (GRANITE, ChatTemplate("granite3", "vllm/granite", ("<|end_of_text|>\n",))),
+    (GRANITE_20B, ChatTemplate("granite_20b_fc", "vllm/granite_20b_fc", (" <|endoftext|>\n", "\n<|endoftext|>\n"), anchor=("\nASSISTANT: ", "\nASSISTANT:"))),
+    (HUNYUAN, ChatTemplate("hunyuan_a13b", "vllm/hunyuan_a13b", ("<|eos|>",))),
+    (INTERNLM, ChatTemplate("internlm2", "vllm/internlm2_tool", CHATML)),
+    (XLAM, ChatTemplate("xlam", "vllm/xlam_qwen", CHATML)),
+    (XLAM, ChatTemplate("xlam", "vllm/xlam_llama", ("<|eot_id|>",))),
+    (PYTHONIC, ChatTemplate("llama4_pythonic", "vllm/llama4_pythonic", ("<|eot|>",))),
+    (FUNCTION_GEMMA, ChatTemplate("functiongemma", "vllm/functiongemma", ("<end_of_turn>",))),
 ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from hypothesis import strategies as st
 from jinja2.sandbox import SandboxedEnvironment
-from truth_programs import llama_cpp_templates, trl_templates
+from truth_programs import llama_cpp_templates, trl_templates, vllm_templates
 from truth_turns import Call, Rendered, Turn
 
 with warnings.catch_warnings():
@@ -53,7 +53,7 @@ class ChatTemplate:
 
     family: str
     source: str
-    """`trl/NAME` or `llama.cpp/NAME`."""
+    """`trl/NAME`, `llama.cpp/NAME` or `vllm/NAME`."""
     stop: Sequence[str]
     """What it writes behind a turn, one of these: the model's stop token, and white space for the next turn."""
     variables: Sequence[Mapping[str, Any]] = ({},)
@@ -74,13 +74,15 @@ class ChatTemplate:
     """What it is given so that it writes the turn as the model does."""
     mutable: bool = False
     """It changes lists, which transformers' sandbox forbids; engines that serve the model allow it."""
-    anchor: str = ""
+    anchor: str | tuple[str, ...] = ()
     """Where the model's turn begins, if it is not what the generation prompt adds."""
+    onward: str = ""
+    """What it adds behind a turn for the one to come, asked or not."""
 
     @property
     def text(self) -> str:
         where, _, name = self.source.partition("/")
-        return {"trl": trl_templates, "llama.cpp": llama_cpp_templates}[where]()[name]
+        return {"trl": trl_templates, "llama.cpp": llama_cpp_templates, "vllm": vllm_templates}[where]()[name]
 
     def write(self, messages: Sequence[Mapping[str, Any]], *, prompt: bool, **variables: Any) -> str:
         compile_ = loose if self.mutable else _compile_jinja_template
@@ -124,9 +126,9 @@ class ChatTemplate:
         prompt = self.write(before, prompt=True, **variables)
         if not whole.startswith(prompt):
             prompt = self.from_history(before, whole, variables, after_tool)
-        elif self.anchor and whole.startswith(self.anchor, len(prompt)):  # as some write it behind a tool's result
-            prompt += self.anchor
-        output = whole[len(prompt) :]
+        elif anchor := self.anchor_at(whole, len(prompt)):  # as some write it behind a tool's result
+            prompt += anchor
+        output = whole[len(prompt) :].removesuffix(self.onward)
         stop = next((stop for stop in self.stop if output.endswith(stop)), None)
         assert stop is not None, (output, self.stop)
         output = output[: len(output) - len(stop)]
@@ -140,7 +142,11 @@ class ChatTemplate:
         """The prompt where history is written otherwise than the prompt of a new turn begins: up to the anchor."""
         head = self.write(before, prompt=False, **variables)
         assert whole.startswith(head), (head, whole)
-        if self.anchor and whole.startswith(self.anchor, len(head)):
-            return head + self.anchor
+        if anchor := self.anchor_at(whole, len(head)):
+            return head + anchor
         assert after_tool, f"history goes on with {whole[len(head) : len(head) + 80]!r}"
         return head
+
+    def anchor_at(self, text: str, at: int) -> str:
+        anchors = (self.anchor,) if isinstance(self.anchor, str) else self.anchor
+        return next((anchor for anchor in anchors if text.startswith(anchor, at)), "")

@@ -11,7 +11,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from functools import cache
@@ -30,49 +29,69 @@ VLLM = "0.33.0"
 sys.path.insert(0, str(ROOT / "tools" / "vllm_cpu"))
 
 
-def distribution(requirement: str, *, source: bool = False) -> Path:
-    """The wheel, or the source archive, of one pinned requirement."""
-    name, _, version = requirement.replace("-", "_").partition("==")
-    pattern = f"{name}-{version}.tar.gz" if source else f"{name}-{version}-*.whl"
+def pip_download(requirement: str, *options: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps"]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    command += [*options, "--dest", str(folder), requirement]
+    return subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
+
+
+def wheel(requirement: str) -> Path:
+    """The wheel of one pinned requirement."""
+    pattern = f"{requirement.replace('-', '_').replace('==', '-')}-*.whl"
     if not list(CACHE.glob(pattern)):
-        which = ["--no-binary", ":all:"] if source else ["--only-binary", ":all:"]
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--no-deps"]
-            # For an archive pip asks the build backend for metadata, which has build requirements of its own; those may
-            # well be wheels, so only this one distribution is asked for as source.
-            which = ["--no-binary", name] if source else which
-            subprocess.run([*command, *which, "--dest", folder, requirement], check=True)
+            done = pip_download(requirement, "--only-binary", ":all:", folder=Path(folder))
+            assert done.returncode == 0, f"no wheel of {requirement}: {done.stderr}"
             (found,) = Path(folder).glob(pattern)
             found.replace(CACHE / found.name)
     (found,) = CACHE.glob(pattern)
     return found
 
 
+def sources(requirement: str, pattern: str) -> dict[str, str]:
+    """Text files out of the source distribution of one pinned requirement, by their names' stems.
+
+    pip unpacks it and then asks its build backend for metadata. That fails, or not, for want of what building it needs;
+    the files are there by then.
+    """
+    kept = CACHE / requirement
+    if not (kept / "complete").exists():
+        kept.mkdir(parents=True, exist_ok=True)
+        name = requirement.partition("==")[0]
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            options = ["--no-binary", name, "--no-build-isolation", "--no-clean"]
+            done = pip_download(requirement, *options, folder=Path(folder))
+            found = list(Path(folder).glob(f"pip-*/{name}_*/{pattern}"))
+            assert found, f"no sources of {requirement}: {done.stderr}"
+            for file in found:
+                (kept / file.name).write_bytes(file.read_bytes())
+        (kept / "complete").touch()
+    return {file.stem: file.read_text("utf-8") for file in sorted(kept.glob(Path(pattern).name))}
+
+
 @cache
 def trl_templates() -> dict[str, str]:
     """trl's chat templates, which are upstream's to the byte."""
-    with zipfile.ZipFile(distribution(TRL)) as wheel:
+    with zipfile.ZipFile(wheel(TRL)) as archive:
         names = [
-            name for name in wheel.namelist() if name.startswith("trl/chat_templates/") and name.endswith(".jinja")
+            name for name in archive.namelist() if name.startswith("trl/chat_templates/") and name.endswith(".jinja")
         ]
-        return {Path(name).stem: wheel.read(name).decode() for name in names}
+        return {Path(name).stem: archive.read(name).decode() for name in names}
 
 
 @cache
 def llama_cpp_templates() -> dict[str, str]:
     """Chat templates as llama.cpp keeps them to test its own parsers with."""
-    folder = CACHE / LLAMA_CPP
-    if not (folder / "complete").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(distribution(LLAMA_CPP, source=True)) as archive:
-            for member in archive:
-                if "/models/templates/" in member.name and member.name.endswith(".jinja"):
-                    file = archive.extractfile(member)
-                    assert file is not None
-                    (folder / Path(member.name).name).write_bytes(file.read())
-        (folder / "complete").touch()
-    return {file.stem: file.read_text("utf-8") for file in sorted(folder.glob("*.jinja"))}
+    return sources(LLAMA_CPP, "vendor/llama.cpp/models/templates/*.jinja")
+
+
+@cache
+def vllm_templates() -> dict[str, str]:
+    """Chat templates that vLLM gives as examples, for models whose own say nothing of tools."""
+    found = sources(f"vllm=={VLLM}", "examples/tool_chat_template_*.jinja")
+    return {name.removeprefix("tool_chat_template_"): text for name, text in found.items()}
 
 
 @cache
@@ -87,8 +106,8 @@ def sglang_module(path: str) -> ModuleType:
     """The same of SGLang."""
     target = CACHE / SGLANG / path
     if not target.exists():
-        with zipfile.ZipFile(distribution(SGLANG)) as wheel:
-            text = wheel.read(f"sglang/{path}")
+        with zipfile.ZipFile(wheel(SGLANG)) as archive:
+            text = archive.read(f"sglang/{path}")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text)
     return load(target)
@@ -108,7 +127,7 @@ def harmony_vocabulary() -> None:
     """Puts o200k_base where openai-harmony looks before it asks the network; it checks the file's hash."""
     file = CACHE / "o200k_base.tiktoken"
     if not file.exists():
-        with zipfile.ZipFile(distribution(BPE_OPENAI)) as wheel:
-            text = gzip.decompress(wheel.read("bpe_openai/data/o200k_base.tiktoken.gz"))
+        with zipfile.ZipFile(wheel(BPE_OPENAI)) as archive:
+            text = gzip.decompress(archive.read("bpe_openai/data/o200k_base.tiktoken.gz"))
         file.write_bytes(text)
     os.environ["TIKTOKEN_ENCODINGS_BASE"] = str(CACHE)
