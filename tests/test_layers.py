@@ -58,6 +58,7 @@ LAYERS = (
     ("install",),
     ("trace",),
     ("testing",),
+    ("prompts",),
     ("audit",),
     ("cli",),
     ("__main__",),
@@ -67,7 +68,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # What respzoo itself may import from outside the standard library, and where.
 ALLOWED = {"regex": None, "pluggy": None, "huggingface_hub": {"hub"}, "typer": {"cli"}, "rich": {"cli"}}
 # Imported only inside functions, and only if it is there: never needed to import respzoo.
-OPTIONAL = {"transformers"}
+OPTIONAL = {"transformers", "jinja2"}
 
 
 def imports(file: Path) -> Iterator[tuple[str, bool]]:

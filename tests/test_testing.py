@@ -83,7 +83,7 @@ def test_a_good_sample_has_no_faults(acme: Path) -> None:
 )
 def test_a_broken_sample_says_how_to_mend_it(acme: Path, more: dict[str, Any], fault: str) -> None:
     *faults, command = check_family(write(acme, GOOD, changed(**more)))
-    assert command == f"to take what the parser gives now: python -m respzoo.testing update {acme} acme/changed"
+    assert command == f"to take what the parser gives now: respzoo check {acme} --update-samples acme/changed"
     assert all(line.startswith(f"{acme / 'samples.jsonl'}:2: acme/changed, ") for line in faults)
     assert fault in faults[0]
     assert {"whole", "by character"} <= {line.split(", ")[1].split(":")[0] for line in faults}
@@ -147,7 +147,7 @@ def test_as_a_command(acme: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "acme: all samples hold\n"
     write(acme, changed(content="old"))
     assert main(["check", str(acme)]) == 1
-    assert f"python -m respzoo.testing update {acme} acme/changed" in capsys.readouterr().out
+    assert f"respzoo check {acme} --update-samples acme/changed" in capsys.readouterr().out
     assert main(["update", str(acme), "acme/changed"]) == 0
     assert capsys.readouterr().out == "acme/changed\n"
     assert main(["check", str(acme)]) == 0

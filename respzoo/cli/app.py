@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from respzoo.cli import browse, demo, parse
+from respzoo.cli import browse, check, demo, explain, export, parse
 from respzoo.cli.console import MALFORMED, UNKNOWN, WRONG
 from respzoo.errors import ParseError, RespzooError, UnknownModelError
 
@@ -44,18 +44,21 @@ app = typer.Typer(
     cls=Commands,
     name="respzoo",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,  # a bug's traceback is for an issue, plain
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     epilog="Exit codes: 0 done; 1 the text breaks its template; 2 wrong usage or a broken template; "
     "3 there is no template for the model, or none of that name.",
 )
-app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.command("which", epilog=browse.WHICH_EXAMPLES)(browse.which)
 app.command("list", epilog=browse.LIST_EXAMPLES)(browse.list_families)
 app.command("show", epilog=browse.SHOW_EXAMPLES)(browse.show)
 app.command("parse", epilog=parse.EXAMPLES)(parse.parse)
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command("check", epilog=check.EXAMPLES)(check.check)
+app.command("export", epilog=export.EXPORT_EXAMPLES)(export.export_template)
+app.command("install", epilog=export.INSTALL_EXAMPLES)(export.install)
+app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 
 
 def print_version(wanted: bool) -> None:

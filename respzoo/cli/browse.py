@@ -9,17 +9,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from respzoo.cli.console import WRONG, print_json
+from respzoo.cli.choose import NameArgument, choose
+from respzoo.cli.console import WRONG, Json, print_json
 from respzoo.plugins import Family, Plugins, loaded
-from respzoo.zoo import find, get
+from respzoo.zoo import find
 
 __all__ = ["LIST_EXAMPLES", "SHOW_EXAMPLES", "WHICH_EXAMPLES", "list_families", "show", "which"]
 
 WHICH_EXAMPLES = "Examples:\n\nrespzoo which Qwen/Qwen3-8B\n\nrespzoo which ./checkpoint --why"
 LIST_EXAMPLES = "Examples:\n\nrespzoo list\n\nrespzoo list --json"
 SHOW_EXAMPLES = "Examples:\n\nrespzoo show qwen3\n\nrespzoo show Qwen/Qwen3-8B --json > qwen3.json"
-
-Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
 
 
 def which(
@@ -62,26 +61,19 @@ def list_families(as_json: Json = False) -> None:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A family's name, a model id, or a checkpoint's folder.")],
+    name: NameArgument,
     as_json: Annotated[bool, typer.Option("--json", help="The template alone, as plain JSON.")] = False,
 ) -> None:
     """Show a template, where it comes from and what it covers."""
     plugins = loaded()
-    family = plugins.families.get(name)
+    template = choose(name)
     console = Console(highlight=False)
-    if family is None:
-        template = get(name)
-        spec, family, source = template.spec, plugins.families.get(template.name), template.source
-    else:
-        spec, source = dict(family.spec), ""
-    if as_json:
-        print_json(console, spec)
-        return
-    if source:
-        console.print(Text(source), soft_wrap=True)
-    if family is not None:
-        describe(console, family, plugins)
-    print_json(console, spec)
+    if not as_json:
+        if name not in plugins.families:
+            console.print(Text(template.source), soft_wrap=True)
+        if (family := plugins.families.get(template.name)) is not None:
+            describe(console, family, plugins)
+    print_json(console, template.spec)
 
 
 def describe(console: Console, family: Family, plugins: Plugins) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from respzoo.events import Event
 from respzoo.fields import CALLS, REASONING_NAMES
 
-__all__ = ["MALFORMED", "UNKNOWN", "WRONG", "RegionPrinter", "print_json", "style_of"]
+__all__ = ["MALFORMED", "UNKNOWN", "WRONG", "Json", "RegionPrinter", "label_of", "print_json", "style_of"]
 
 MALFORMED, WRONG, UNKNOWN = 1, 2, 3
+
+Json = Annotated[bool, typer.Option("--json", help="JSON, for programs.")]
 
 STYLES = {"reasoning": "magenta", "content": "green", "tool call": "cyan"}
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import codecs
-import io
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
+from rich.progress import track
 
+from respzoo.cli.choose import ModelOption, TemplateOption, choose_one
 from respzoo.cli.console import MALFORMED, RegionPrinter, print_json
+from respzoo.cli.read import FileArgument, PrefixFileOption, PrefixOption, ToolsOption, chunks, read, read_tools
 from respzoo.errors import ParseError
-from respzoo.plugins import load_template
 from respzoo.template import ResponseTemplate
-from respzoo.zoo import get
 
 __all__ = ["EXAMPLES", "parse"]
 
@@ -28,9 +25,9 @@ respzoo parse reply.txt --model Qwen/Qwen3-8B --prefix $'<|im_start|>assistant\\
 
 generate | respzoo parse --template qwen3 --stream
 
-respzoo parse reply.txt --template my_template.json --tools tools.json --json"""
+respzoo parse reply.txt --template my_template.json --tools tools.json --json
 
-Kind = TypeVar("Kind", dict[str, Any], list[Any])
+respzoo parse replies.jsonl -m Qwen/Qwen3-8B --lines > messages.jsonl"""
 
 
 class OnMalformed(StrEnum):
@@ -42,24 +39,32 @@ class OnMalformed(StrEnum):
 
 
 def parse(
-    file: Annotated[str, typer.Argument(help="The raw text, special tokens and all; - is standard input.")] = "-",
-    model: Annotated[str, typer.Option("--model", "-m", help="A model id, or a checkpoint's folder.")] = "",
-    template: Annotated[
-        str, typer.Option("--template", "-t", help="A family's name, or a JSON file that holds a template.")
-    ] = "",
-    prefix: Annotated[str, typer.Option("--prefix", help="The end of the prompt that the text continues.")] = "",
-    prefix_file: Annotated[str, typer.Option("--prefix-file", help="The same from a file.")] = "",
-    tools: Annotated[str, typer.Option("--tools", help="A JSON file with the list of tools that were offered.")] = "",
+    file: FileArgument = "-",
+    model: ModelOption = "",
+    template: TemplateOption = "",
+    prefix: PrefixOption = "",
+    prefix_file: PrefixFileOption = "",
+    tools: ToolsOption = "",
     on_malformed: Annotated[
         OnMalformed, typer.Option("--on-malformed", help="What becomes of a region that breaks the template.")
     ] = OnMalformed.fail,
     stream: Annotated[
         bool, typer.Option("--stream", help="Show regions as the text arrives; with --json, one event a line.")
     ] = False,
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines",
+            help='A batch: each line is a JSON string, or an object with "text" (or "raw_output") and perhaps "prefix" '
+            '(or "generation_prompt") and "tools"; each gives one line.',
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Compact JSON on one line, for programs.")] = False,
 ) -> None:
     """Parse a model's raw output into a message."""
-    chosen = choose(model, template)
+    if stream and lines:
+        raise typer.BadParameter("give either --stream or --lines")
+    chosen = choose_one(model, template)
     start = read(prefix_file) if prefix_file else prefix
     offered = read_tools(tools) if tools else None
     console = Console(highlight=False)
@@ -67,6 +72,9 @@ def parse(
         follow(console, chosen.parser(prefix=start, tools=offered), chunks(file), as_json)
         return
     text = read(file)
+    if lines:
+        parse_lines(console, chosen, list(records(file, text, start, offered)), on_malformed)
+        return
     indent = None if as_json else 2
     try:
         message = chosen.parse(text, prefix=start, tools=offered, on_malformed=on_malformed.value)
@@ -76,47 +84,53 @@ def parse(
     print_json(console, message, indent=indent)
 
 
-def choose(model: str, template: str) -> ResponseTemplate:
-    if bool(model) == bool(template):
-        raise typer.BadParameter("give either --model or --template")
-    if model:
-        return get(model)
-    try:
-        return load_template(template, source="--template")
-    except OSError as error:
-        raise typer.BadParameter(f"cannot read --template {template}: {error}") from error
+def records(file: str, text: str, prefix: str, tools: list[Any] | None) -> Iterator[tuple[str, str, list[Any] | None]]:
+    """The texts of a batch, each with its prefix and its tools."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{'standard input' if file == '-' else file}:{number}"
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise typer.BadParameter(f"{where} is not JSON: {error}") from error
+        if isinstance(value, str):
+            value = {"text": value}
+        record = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        body = record.get("text", record.get("raw_output"))
+        start = record.get("prefix", record.get("generation_prompt", prefix))
+        offered = record.get("tools", tools)
+        if not isinstance(body, str) or not isinstance(start, str) or not isinstance(offered, list | None):
+            raise typer.BadParameter(
+                f'{where}: expected a JSON string, or an object with a "text", a "prefix" and a list of "tools"'
+            )
+        yield body, start, cast("list[Any] | None", offered)
 
 
-def read_tools(file: str) -> list[Any]:
-    return read_json(file, list)
-
-
-def read_json(file: str, kind: type[Kind]) -> Kind:
-    try:
-        value = json.loads(read(file))
-    except json.JSONDecodeError as error:
-        raise typer.BadParameter(f"{file} is not JSON: {error}") from error
-    if not isinstance(value, kind):
-        raise typer.BadParameter(f"{file} holds a JSON {type(value).__name__}, not a {kind.__name__}")
-    return value
-
-
-def read(file: str) -> str:
-    """A file's text to the letter: line ends as they are, since they may be part of a value."""
-    return "".join(chunks(file))
-
-
-def chunks(file: str) -> Iterator[str]:
-    """The text of a file or of standard input, as it arrives."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as source:
-            # read1 returns what has come, read would wait for a whole block
-            while data := cast(io.BufferedIOBase, source).read1(1 << 16):
-                yield decoder.decode(data)
-        yield decoder.decode(b"", final=True)
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"cannot read {'standard input' if file == '-' else file}: {error}") from error
+def parse_lines(
+    console: Console,
+    template: ResponseTemplate,
+    batch: list[tuple[str, str, list[Any] | None]],
+    on_malformed: OnMalformed,
+) -> None:
+    """One message a line; where a text breaks its template, what could be read of it, and the error."""
+    errors = Console(stderr=True)
+    progress: Iterable[tuple[str, str, list[Any] | None]] = track(
+        batch, "parsing", console=errors, transient=True, disable=not errors.is_terminal or console.is_terminal
+    )
+    broken = 0
+    for text, start, offered in progress:
+        try:
+            answer = template.parse(text, prefix=start, tools=offered, on_malformed=on_malformed.value)
+        except ParseError as error:
+            broken += 1
+            answer = {"error": str(error), "message": error.message}
+        console.print(
+            json.dumps(answer, ensure_ascii=False), markup=False, highlight=False, soft_wrap=True, emoji=False
+        )
+    if broken:
+        errors.print(f"error: {broken} of {len(batch)} texts break the template", style="red", highlight=False)
+        raise typer.Exit(MALFORMED)
 
 
 def follow(console: Console, parser: Any, texts: Iterator[str], as_json: bool) -> None:
