@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from truth_jinja import ChatTemplate
-from truth_turns import IDENTIFIERS, Form, holds, json_values, texts
+from truth_turns import IDENTIFIERS, Form, Turn, holds, json_values, texts
 
 CHATML = ("<|im_end|>\n",)
 ASSISTANT = "<|im_start|>assistant\n"
@@ -25,6 +25,15 @@ def unless(**off: Any) -> Callable[[Mapping[str, Any]], bool]:
 
 def when(**on: Any) -> Callable[[Mapping[str, Any]], bool]:
     return lambda variables: all(variables.get(key) == value for key, value in on.items())
+
+
+def everything(turn: Turn) -> Turn:
+    return turn
+
+
+def beside_calls(turn: Turn) -> Turn:
+    """Reasoning is history where no calls follow it, and history has none."""
+    return turn if turn.calls else replace(turn, reasoning="")
 
 
 ON = unless(enable_thinking=False)
@@ -202,6 +211,14 @@ GEMMA = Form(
     keys=IDENTIFIERS,
     inner_keys=IDENTIFIERS,
 )
+GEMMA_EARLY = (
+    "trl/gemma4",
+    "trl/gemma4_v2",
+    "trl/gemma4_v3",
+    "trl/gemma4_v4",
+    "llama.cpp/google-gemma-4-31B-it",
+    "llama.cpp/google-gemma-4-31B-it-interleaved",
+)
 NO_NULL = json_values(GEMMA.markers, IDENTIFIERS, nothing=False)
 """What the first versions of Gemma 4's template write for null is None, which is no JSON; the later ones write null."""
 NANO = replace(
@@ -327,16 +344,29 @@ HARMONY = Form(
     answer=r"<\|(?:end|return)\|>",
     calls=1,
     both=False,
+    never=lambda turn: "<|channel|>" in turn.reasoning + turn.content,  # which the template refuses
 )
 SOLAR = Form(
-    markers=("<|begin|>", "<|end|>", "<|think|>", "<|content|>", "<|tool_calls|>", "<|tool_call:begin|>", "<|tool_call:args|>", "<|tool_call:end|>", "<|calls|>"),
+    markers=(
+        "<|begin|>",
+        "<|end|>",
+        "<|think|>",
+        "<|content|>",
+        "<|tool_calls|>",
+        "<|tool_call:begin|>",
+        "<|tool_call:args|>",
+        "<|tool_call:end|>",
+        "<|calls|>",
+    ),
     thought=r"<\|(?:begin|end|content|tool_calls|think)\|>",
     answer=r"<\|(?:begin|end|content|tool_calls|think)\|>",
     both=False,
     spaces=True,
     never=lambda turn: not (turn.content or turn.calls),
 )
-FUNCTIONARY_31 = replace(QUIET, markers=("<function=f>", "</function>", "<|eot_id|>", "<|eom_id|>"), answer=r"<function=|<\|eo[tm]_id\|>")
+FUNCTIONARY_31 = replace(
+    QUIET, markers=("<function=f>", "</function>", "<|eot_id|>", "<|eom_id|>"), answer=r"<function=|<\|eo[tm]_id\|>"
+)
 FUNCTIONARY_32 = Form(
     markers=(">>>", ">>>all\n", ">>>f\n{}", "<|eot_id|>"),
     answer=r">>>|all\n|<\|eot_id\|>",
@@ -346,17 +376,34 @@ FUNCTIONARY_32 = Form(
 LLAMA_HEAD = "<|start_header_id|>assistant<|end_header_id|>\n\n"
 FIRE = replace(QUIET, markers=("functools[", "<|eot_id|>"), answer=r"functools\[|<\|eot_id\|>")
 GRANITE = Form(
-    markers=("<|tool_call|>", "<tool_call>", "<|end_of_text|>", "<|start_of_role|>", "Here is my response:", "</response>"),
+    markers=(
+        "<|tool_call|>",
+        "<tool_call>",
+        "<|end_of_text|>",
+        "<|start_of_role|>",
+        "Here is my response:",
+        "</response>",
+    ),
     answer=r"<\|?tool_call|<\|end_of_text|</?response>|Here(?:'s| is) my|</?think>",
     reasons=False,
     both=False,
 )
-GRANITE_20B = replace(QUIET, markers=("<function_call>", "<|endoftext|>"), answer=r"<function_call>|<\|endoftext\|>", both=False)
-HUNYUAN = replace(QUIET, markers=("<tool_calls>", "</tool_calls>", "<answer>", "</answer>", "助手：", "<|eos|>"), answer=r"<tool_calls>|</?answer>|</?think>|<\|eos\|>|\A助手：")
-INTERNLM = replace(QUIET, markers=("<|action_start|>", "<|plugin|>", "<|action_end|>", "<|im_end|>"), answer=r"<\|action_start\|>|<\|im_end\|>|</?think>")
+GRANITE_20B = replace(
+    QUIET, markers=("<function_call>", "<|endoftext|>"), answer=r"<function_call>|<\|endoftext\|>", both=False
+)
+HUNYUAN = replace(
+    QUIET,
+    markers=("<tool_calls>", "</tool_calls>", "<answer>", "</answer>", "助手：", "<|eos|>"),
+    answer=r"<tool_calls>|</?answer>|</?think>|<\|eos\|>|\A助手：",
+)
+INTERNLM = replace(
+    QUIET,
+    markers=("<|action_start|>", "<|plugin|>", "<|action_end|>", "<|im_end|>"),
+    answer=r"<\|action_start\|>|<\|im_end\|>|</?think>",
+)
 XLAM = Form(
     markers=("[TOOL_CALLS]", "<tool_call>", "```json\n[", '[{"name": "f", "arguments": {}}]', "</think>"),
-    answer=r'\[\s*\{|\[TOOL_CALLS\]|<tool_call>|</?think>|<\|im_end|<\|eot_id',
+    answer=r"\[\s*\{|\[TOOL_CALLS\]|<tool_call>|</?think>|<\|im_end|<\|eot_id",
     reasons=False,
     both=False,
 )
@@ -419,7 +466,7 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
     ),
     *(
         (
-            replace(QUIET, answer=r"<tool_call>|<\|end_of_text\|>"),
+            replace(QUIET, answer=r"</?think>|<tool_call>|<\|end_of_text\|>"),
             ChatTemplate("granite4", f"llama.cpp/ibm-granite-granite-{n}", ("<|end_of_text|>\n",)),
         )
         for n in ("4.0", "4.1")
@@ -487,7 +534,7 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
                 ("<|im_end|>",),
                 call_id=lambda name, index: f"functions.{name}:{index}",
                 mutable=True,
-                keeps=lambda turn: turn if turn.calls else replace(turn, reasoning=""),
+                keeps=beside_calls,
             ),
         )
         for n in ("moonshotai-Kimi-K2", "Kimi-K2-Instruct", "Kimi-K2-Thinking")
@@ -540,7 +587,7 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
             replace(
                 GEMMA,
                 reasons=n != "trl/gemma4_v2",
-                values=None if n in ("trl/gemma4_v5", "trl/diffusion_gemma") else NO_NULL,
+                values=NO_NULL if n in GEMMA_EARLY else None,
             ),
             ChatTemplate(
                 "gemma4",
@@ -548,6 +595,7 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
                 ("<turn|>\n", "<|tool_response>"),
                 SWITCH,
                 when(enable_thinking=True),
+                keeps=beside_calls if n in GEMMA_EARLY else everything,
                 anchor="<|turn>model\n",
             ),
         )
@@ -676,15 +724,48 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
         ChatTemplate("cohere_command3", "trl/cohere2", ("<|END_OF_TURN_TOKEN|>",), results=False),
     ),
     (HERMES, ChatTemplate("bielik", "llama.cpp/Bielik-11B-v3.0-Instruct", CHATML, SWITCH, ON, anchor=ASSISTANT)),
-    (replace(KV, answer=KV.answer + "|<｜end▁of▁sentence｜>"), ChatTemplate("spark25", "llama.cpp/Spark2.5", ("<｜end▁of▁sentence｜>",), SWITCH, ON, anchor="<｜start▁of▁sentence｜><|Bot|>")),
+    (
+        replace(KV, answer=KV.answer + "|<｜end▁of▁sentence｜>"),
+        ChatTemplate(
+            "spark25",
+            "llama.cpp/Spark2.5",
+            ("<｜end▁of▁sentence｜>",),
+            SWITCH,
+            ON,
+            anchor="<｜start▁of▁sentence｜><|Bot|>",
+        ),
+    ),
     (SOLAR, ChatTemplate("solar_open", "llama.cpp/upstage-Solar-Open-100B", ("<|end|>", "<|calls|>"), key="reasoning")),
-    (FUNCTIONARY_31, ChatTemplate("functionary_v31", "llama.cpp/meetkai-functionary-medium-v3.1", ("<|eot_id|>", "<|eom_id|>"))),
-    (FUNCTIONARY_32, ChatTemplate("functionary_v32", "llama.cpp/meetkai-functionary-medium-v3.2", ("<|eot_id|>",), as_text=True)),
-    (FIRE, ChatTemplate("firefunction_v2", "llama.cpp/fireworks-ai-llama-3-firefunction-v2", ("<|eot_id|>",), ({"functions": "", "datetime": ""},), onward=LLAMA_HEAD)),
+    (
+        FUNCTIONARY_31,
+        ChatTemplate("functionary_v31", "llama.cpp/meetkai-functionary-medium-v3.1", ("<|eot_id|>", "<|eom_id|>")),
+    ),
+    (
+        FUNCTIONARY_32,
+        ChatTemplate("functionary_v32", "llama.cpp/meetkai-functionary-medium-v3.2", ("<|eot_id|>",), as_text=True),
+    ),
+    (
+        FIRE,
+        ChatTemplate(
+            "firefunction_v2",
+            "llama.cpp/fireworks-ai-llama-3-firefunction-v2",
+            ("<|eot_id|>",),
+            ({"functions": "", "datetime": ""},),
+            onward=LLAMA_HEAD,
+        ),
+    ),
     (replace(QUIET, both=False), ChatTemplate("hermes", "vllm/hermes", CHATML, results=False)),
     (replace(XML, reasons=False), ChatTemplate("qwen3_xml", "vllm/qwen3coder", CHATML)),
     (GRANITE, ChatTemplate("granite3", "vllm/granite", ("<|end_of_text|>\n",))),
-    (GRANITE_20B, ChatTemplate("granite_20b_fc", "vllm/granite_20b_fc", (" <|endoftext|>\n", "\n<|endoftext|>\n"), anchor=("\nASSISTANT: ", "\nASSISTANT:"))),
+    (
+        GRANITE_20B,
+        ChatTemplate(
+            "granite_20b_fc",
+            "vllm/granite_20b_fc",
+            (" <|endoftext|>\n", "\n<|endoftext|>\n"),
+            anchor=("\nASSISTANT: ", "\nASSISTANT:"),
+        ),
+    ),
     (HUNYUAN, ChatTemplate("hunyuan_a13b", "vllm/hunyuan_a13b", ("<|eos|>",))),
     (INTERNLM, ChatTemplate("internlm2", "vllm/internlm2_tool", CHATML)),
     (XLAM, ChatTemplate("xlam", "vllm/xlam_qwen", CHATML)),

@@ -21,7 +21,7 @@ FORM = Form(
         "<|return|>",
         "<|message|>",
         "<|start|>assistant to=functions.f<|channel|>commentary<|message|>",
-    ),  # fmt: skip
+    ),
     thought=r"<\|end\|>",
     answer=r"<\|(?:end|return)\|>",
     spaces=True,
