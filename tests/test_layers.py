@@ -57,6 +57,7 @@ LAYERS = (
     ("export",),
     ("install",),
     ("trace",),
+    ("lost",),
     ("testing",),
     ("prompts",),
     ("audit",),
