@@ -18,7 +18,7 @@ from respzoo.events import merge
 from respzoo.testing import cuttings
 
 profile = settings(
-    max_examples=300, derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
 EACH = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
@@ -98,9 +98,9 @@ def seconds(spec: Any, text: str) -> float:
 
 
 def assert_linear(spec: Any, opener: str, unit: str) -> None:
-    """Eight times the text takes about eight times as long."""
-    small = min(seconds(spec, opener + unit * 500) for _ in range(3))
-    assert seconds(spec, opener + unit * 4_000) < 30 * small + 0.2
+    """Five times the text takes about five times as long."""
+    small = min(seconds(spec, opener + unit * 400) for _ in range(2))
+    assert seconds(spec, opener + unit * 2_000) < 15 * small + 0.2
 
 
 # ------------------------------------------------------------------------------------------------------ json sequence
@@ -457,7 +457,7 @@ TYPED = template(
         ('<p n="n" s="false"> 7 </p>', {"n": 7}),
         ('<p n="o" s="false">{"a": </p>', {"o": '{"a": '}),
         ('<p n="n" s="other">7</p><p n="s" s="other">7</p>', {"n": 7, "s": "7"}),
-        ('<p n="s" s="true">a</i>\n<p n="x" s="false"> b</p>', {"s": 'a</i>\n<p n="x" s="false"> b'}),
+        ('<p n="s" s="true">a</i> <p n="x" s="false"> b</p>', {"s": 'a</i> <p n="x" s="false"> b'}),
         ('<p n="a&amp;b" s="true">&amp;</p>\n<p n="s" s="true"></p>', {"a&b": "&amp;", "s": ""}),
     ],
 )
@@ -486,3 +486,216 @@ def test_typed_tags_come_back(arguments: dict[str, Any]) -> None:
 def test_typed_tags_made_up(text: str, cuts: Sequence[int]) -> None:
     one_answer(TYPED, text, cuts)
     one_answer(TYPED, f'<i n="f">{text}', cuts)
+
+
+# -------------------------------------------------------------------------------------- closing tags missing or quoted
+
+LINED = template(  # as Qwen writes them
+    open_pattern=r"\s*(?:<call>\s*<f=(?P<name>\w+)>|<f=(?P<name>\w+)>\n)", close_pattern=r"</f>(?:\s*</call>)?",
+    content="xml-inline", repeats=True, transform=NAMED,
+    content_args={"tag_pattern": r"<p=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</p>"},
+)  # fmt: skip
+PAIRED = template(  # as GLM does
+    open_pattern=r"\s*<call>\s*(?P<name>[^\s<]+)", close="</call>", content="xml-inline", repeats=True, transform=NAMED,
+    content_args={"tag_pattern": r"<key>(?P<key>.*?)</key>\s*<value>(?P<value>.*?)</value>"},
+)  # fmt: skip
+INLINE = template(  # as MiniMax M2 and DeepSeek do
+    within={"open": "<calls>", "close": "</calls>"}, open_pattern=r'<i n="(?P<name>[^"]+)">', close="</i>",
+    content="xml-inline", repeats=True, transform=NAMED,
+    content_args={"tag_pattern": r'<p n="(?P<key>[^"]+)">(?P<value>.*?)</p>'},
+)  # fmt: skip
+STOPPED = respzoo.ResponseTemplate(
+    {
+        **PAIRED.spec,
+        "fields": {**PAIRED.spec["fields"], "content": {"close": "<stop>", "content_args": {"strip": False}}},
+    }
+)
+
+
+def lined(name: str, *args: tuple[str, str]) -> str:
+    return f"<call>\n<f={name}>\n" + "".join(f"<p={key}>\n{text}\n</p>\n" for key, text in args) + "</f>\n</call>"
+
+
+def paired(name: str, *args: tuple[str, str]) -> str:
+    return f"<call>{name}" + "".join(f"<key>{key}</key><value>{text}</value>" for key, text in args) + "</call>"
+
+
+def inline(name: str, *args: tuple[str, str]) -> str:
+    return f'<i n="{name}">\n' + "".join(f'<p n="{key}">{text}</p>\n' for key, text in args) + "</i>"
+
+
+SHAPES = [(LINED, lined), (PAIRED, paired), (INLINE, inline)]
+
+
+@pytest.mark.parametrize(("spec", "write"), SHAPES, ids=["lined", "paired", "inline"])
+def test_calls_quoted_in_a_value(spec: Any, write: Any) -> None:
+    """Balanced markup is text: calls with and without arguments, nested, several, tags alone."""
+    quoted = write("g", ("b", "2"), ("c", "3"))
+    nested = write("h", ("d", f"see\n{quoted}\nabove"), ("e", "4"))
+    tags = quoted[quoted.index("<p" if spec is not PAIRED else "<key") : quoted.rindex("</f" if spec is LINED else "</call" if spec is PAIRED else "</i")]  # fmt: skip
+    for value in (
+        quoted,
+        nested,
+        tags,
+        write("g"),
+        write("g") + write("g"),
+        f"{quoted}\n{nested}",
+        f"a {quoted} b {write('g')}\n{nested} c",
+    ):
+        for text in (value, f"Write\n{value}\nso.", f"{value}x"):
+            text = text.strip()
+            calls = [("f", {"s": text, "x": "y"}), ("f", {"s": "", "x": text}), ("g", {})]
+            written = "".join(write(name, *args.items()) for name, args in calls)
+            assert read(spec, f"A {written} B").calls == calls, text
+
+
+@pytest.mark.parametrize(("spec", "write"), SHAPES, ids=["lined", "paired", "inline"])
+@pytest.mark.parametrize(
+    "value", ["use <p=x> so", "</p> x", "a </p> b </f> c", "</f>", "</call> x", "<call>", "<call> and </call>; <key>.", "<key>",
+              'the <p n="b"> tag', "</i>x", "<i>", "<f=g>", "</calls>"]
+)  # fmt: skip
+def test_single_tags_in_a_value(spec: Any, write: Any, value: str) -> None:
+    assert read(spec, write("f", ("s", value), ("x", value))).calls == [("f", {"s": value, "x": value})]
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        # the next tag opens
+        ("<call>\n<f=f>\n<p=s>\nDallas\n<p=t>\nTX\n</p>\n<p=u>\nf\n</p>\n</f>\n</call>", [("f", {"s": "Dallas", "t": "TX", "u": "f"})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n\n<p=t>\n2\n<p=u>\n3\n</p>\n</f>\n</call>", [("f", {"s": "1\n", "t": "2", "u": "3"})]),
+        ("<call>\n<f=f>\n<p=s>\n<p=t>\n2\n</p>\n</f>\n</call>", [("f", {"s": "", "t": "2"})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n</p>\n<p=t>\n2\n<p=u>\n3\n</p>\n</f>\n</call>", [("f", {"s": "1", "t": "2", "u": "3"})]),
+        # and quotes another, or nothing closes the last one
+        ("<call>\n<f=f>\n<p=s>\n1\n<p=t>\nsee\n<p=x>\n2\n</p>\n!\n</p>\n</f>\n</call>", [("f", {"s": "1", "t": "see\n<p=x>\n2\n</p>\n!"})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n<p=t>\n2\n</f>\n</call>", [("f", {"s": "1", "t": "2"})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n</f>", [("f", {"s": "1"})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n</call>\n</f>\n </call> \n", [("f", {"s": "1"})]),
+        # the next call begins
+        ("<call>\n<f=f>\n<p=s>\n1\n</f>\n</call>\n<call>\n<f=g>\n<p=b>\n2\n</p>\n</f>\n</call>", [("f", {"s": "1"}), ("g", {"b": "2"})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n</f>\n</call>\n<call>\n<f=g>\n</f>\n</call>", [("f", {"s": "1"}), ("g", {})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n</f>\n<f=g>\n<p=b>\n2\n</p>\n</f>", [("f", {"s": "1"}), ("g", {"b": "2"})]),
+        ("<call>\n<f=f>\n<p=s>\n1\n<p=t>\n2\n</f>\n<f=g>\n<p=b>\n2\n</f>\n<f=h>\n</f>", [("f", {"s": "1", "t": "2"}), ("g", {"b": "2"}), ("h", {})]),
+    ],
+)  # fmt: skip
+def test_a_closing_tag_left_out(text: str, calls: Any) -> None:
+    assert read(LINED, text).calls == calls
+    if not text.endswith("\n"):
+        assert read(LINED, f"before {text}").calls == calls
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("<call>f<key>s</key><value>1<key>t</key><value>2</value></call>", [("f", {"s": "1", "t": "2"})]),
+        ("<call>f\n<key>s</key>\n<value>1\n<key>t</key>\n<value>2</value>\n</call>", [("f", {"s": "1", "t": "2"})]),
+        ("<call>f<key>s</key><value>1 </call>", [("f", {"s": "1 "})]),
+        ("<call>f\n<key>s</key>\n<value>1\n</call>\n", [("f", {"s": "1"})]),
+        ("<call>f<key>s</key><value><b>1</b></call>", [("f", {"s": "<b>1</b>"})]),
+        ("<call>f<key>s</key><value>1</call><call>g<key>b</key><value>2</call>", [("f", {"s": "1"}), ("g", {"b": "2"})]),
+        ("<call>f<key>s</key><value>1</call><call>g</call>", [("f", {"s": "1"}), ("g", {})]),
+        ("<call>f<key>s</key><value><call>h<key>x</key><value>1</value></call></call><call>g</call>", [("f", {"s": "<call>h<key>x</key><value>1</value></call>"}), ("g", {})]),
+    ],
+)  # fmt: skip
+def test_a_closing_tag_left_out_behind_key_and_value(text: str, calls: Any) -> None:
+    assert read(PAIRED, text).calls == calls
+    assert read(STOPPED, f"{text}<stop>").calls == calls
+
+
+def test_a_closing_tag_left_out_in_a_wrapper() -> None:
+    one, two = '<i n="f">\n<p n="s">1\n<p n="t">2</p>\n</i>', '<i n="f">\n<p n="s">1\n</i>'
+    assert read(INLINE, f"a<calls>\n{one}\n</calls>b") == Result([("f", {"s": "1", "t": "2"})], "ab", [])
+    for text in (two, f"<calls>\n{two}\n</calls>", f"<calls>\n{two}\n</calls>\n"):
+        assert read(INLINE, text).calls == [("f", {"s": "1"})]
+    assert read(INLINE, f"<calls>{two}{two}\n{one}</calls>").calls == [("f", {"s": "1"})] * 2 + [
+        ("f", {"s": "1", "t": "2"})
+    ]
+    inline_tag = '<i n="f"><p n="s">1 <p n="t">2</p></i>'  # in the middle of a line it is text
+    assert read(INLINE, inline_tag).calls == [("f", {"s": '1 <p n="t">2'})]
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (LINED, "<call>\n<f=f>\n<p=s>\n1\n</f>\n</call>\nDone."),  # is the closer the value's text?
+        (PAIRED, "<call>f<key>s</key><value>1</value>junk</call>"),
+        (PAIRED, "<call>f<key>s</key><value>1</call> and </call>"),
+        (INLINE, '<i n="f"><p n="s">use <p n="t"> so </p> and</i>'),
+        (LINED, "<call>\n<f=f>\n<p=s>\n1\n<call>\n<f=g>\n<p=b>\n2\n</p>\n</f>\n</call>"),  # quoted, and then cut?
+        (LINED, "<call>\n<f=f>\n<p=s>\n1\n<p=x>\n2\n</p>\njunk\n<p=t>\n3\n</p>\n</f>\n</call>"),
+        (PAIRED, "<call>fjunk<key>s</key></call>"),
+        (PAIRED, "<call>f<key>s</key><value>1</value> junk <key>t</key></call>"),
+    ],
+)  # fmt: skip
+def test_what_could_be_either_is_no_call(spec: Any, text: str) -> None:
+    """Malformed: its text is content."""
+    assert read(spec, f"a{text}") == Result([], f"a{text}", [(text, "malformed")])
+
+
+@pytest.mark.parametrize("text", ["<call>f junk</call>", '<call>f{"a": 1}</call>', "<call>f<key>a</key></call>", "<call>f <x><key>s</key><value>1</value></call>"])  # fmt: skip
+def test_text_where_a_tag_should_stand(text: str) -> None:
+    assert read(PAIRED, f"{text}b{paired('g')}") == Result([("g", {})], f"{text}b", [(text, "malformed")])
+
+
+def test_other_closing_tags_are_none_of_ours() -> None:
+    for text in ("<call>f</x></call>", "<call>f</x>\n<key>s</key><value>1</value></x></call>"):
+        assert read(PAIRED, f"{text}b").content == "b"
+
+
+def test_a_value_with_a_closing_tag_in_it_and_none_of_its_own() -> None:
+    """The next call is read all the same."""
+    text = "<call>f<key>s</key><value>1</value>junk</call>"
+    assert read(PAIRED, f"{text}{paired('g')}") == Result([("g", {})], text, [(text, "malformed")])
+
+
+@pytest.mark.parametrize(("spec", "write"), SHAPES, ids=["lined", "paired", "inline"])
+def test_any_call_cut_off(spec: Any, write: Any) -> None:
+    """Wherever the end comes, a call that is not closed is none, whatever calls it quotes."""
+    quoted = write("g", ("b", "2"), ("c", "3"))
+    text = write("f", ("s", f"see\n{quoted}\nabove"), ("x", "y"))
+    closer = "</f>" if spec is LINED else "</call>" if spec is PAIRED else "</i>"
+    for size in range(len(text) - len("</call>") - 3):
+        result = read(spec, text[:size])
+        assert result.calls == [], text[:size]
+        if closer in text[:size]:
+            assert result.dropped == [(text[:size], "malformed")]
+
+
+@profile
+@given(
+    pieces("<call>\n<f=f>\n", "<f=g>\n", "<p=s>\n", "\n<p=t>\n", "\n</p>", "\n</p>\n", "</f>", "\n</f>\n</call>", "<call>", "</call>", "x", "\n", " ", "<", "</"), places
+)  # fmt: skip
+def test_lined_tags_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(LINED, text, cuts)
+    one_answer(LINED, f"<call>\n<f=f>\n<p=s>\n{text}", cuts)
+
+
+@profile
+@given(
+    pieces("<call>f", "<call>", "</call>", "<key>s</key>", "<key>t</key>\n<value>", "<value>", "</value>", "</value>\n", "x", "\n", " ", "</x>", "<", "<call>g</call>", "<stop>"), places
+)  # fmt: skip
+def test_paired_tags_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(PAIRED, text, cuts)
+    one_answer(STOPPED, f"<call>f<key>s</key><value>{text}", cuts)
+
+
+@profile
+@given(
+    pieces("<calls>", "</calls>", '<i n="f">', "</i>", '<p n="s">', '\n<p n="t">', "</p>", "x", "\n", " ", '<i n="g">\n</i>'), places
+)  # fmt: skip
+def test_inline_tags_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(INLINE, text, cuts)
+    one_answer(INLINE, f'<calls><i n="f"><p n="s">{text}', cuts)
+
+
+@pytest.mark.parametrize(
+    ("spec", "opener", "units"),
+    [
+        (LINED, "<call>\n<f=f>\n<p=s>\n", ["\n", "\n<p=s>\n", "\n</p>", "</f>", "<call>\n<f=f>\n<p=s>\n", "\n</p>\n</f>", "  \n<p", "</f>\n<f=f>\n", "</f>\n</call>\n<call>\n<f=g>\n<p=s>\n1"]),
+        (PAIRED, "<call>f<key>s</key><value>", ["<key>s</key><value>", "</value>", "</call>", "</x>", "</call> <call>f ", "<call>f<key>s</key><value>", "</value></call>", " </key>", "</call><call>f<key>a</key><value>1"]),
+        (INLINE, '<i n="f"><p n="s">', ['\n<p n="s">', "</p> ", "</calls>", "</i></calls>", "\n    "]),
+    ],
+)  # fmt: skip
+def test_tags_take_linear_time(spec: Any, opener: str, units: list[str]) -> None:
+    for unit in units:
+        assert_linear(spec, opener, unit)

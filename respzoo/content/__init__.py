@@ -10,8 +10,9 @@ from respzoo.content.base import ContentParser, Lexer, Raw, ValueParser, settle_
 from respzoo.content.json import Json, load_strictly
 from respzoo.content.kv_lines import KvLines
 from respzoo.content.python_call_list import PythonCallList, read_literal
+from respzoo.content.tags import Pair, TagLexer
 from respzoo.content.text import Bool, Float, Int, Text
-from respzoo.content.xml_inline import TagLexer, XmlInline
+from respzoo.content.xml_inline import XmlInline
 
 __all__ = [
     "EXTENDED_NAMES",
@@ -19,8 +20,10 @@ __all__ = [
     "ContentParser",
     "Json",
     "Lexer",
+    "Pair",
     "Raw",
     "TagLexer",
+    "XmlInline",
     "load_strictly",
     "make",
     "read_literal",

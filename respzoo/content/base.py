@@ -64,6 +64,10 @@ class Lexer(Protocol):
     broken: bool
     """Whether the region can have no value any more."""
 
+    rest: int
+    """Once `found` has ended the region: how many characters at the end of the delimiter's text are not its closer's
+    either, but what follows."""
+
     @property
     def heeds(self) -> bool:
         """Outside of strings: whether the lexer must be shown all text."""
@@ -143,10 +147,24 @@ class ContentParser:
         raise NotImplementedError
 
     def lexer(
-        self, field: str, close: Delimiter | None, *, plain: bool, ends: bool = False
+        self,
+        field: str,
+        close: Delimiter | None,
+        *,
+        plain: bool,
+        ends: bool = False,
+        open: Delimiter | None = None,
+        behind: Sequence[Delimiter] = (),
     ) -> Callable[[], Lexer] | None:
         """Compile what follows a region of this content: a maker of lexers, or None if a closer is one anywhere.
-        `ends`: the region ends with its value, which `ends_itself` must allow."""
+
+        Args:
+            field, close: the region's field and closer.
+            plain: whether no pattern of the template needs the text before it.
+            ends: the region ends with its value, which `ends_itself` must allow.
+            open: the region's opener.
+            behind: what may stand behind the last region of all: a wrapper's closer, a stop marker.
+        """
         return None
 
     def parse_lexed(self, lexer: Lexer | None, text: str, *, strict: bool = False) -> Any:
@@ -208,6 +226,8 @@ class QuotedLexer:
     """Inside a quoted string a closer is text. A string that cannot be one any more (a raw line break in it, or no
     separator behind it: a quote was never closed) stops that: the region is broken then, and its next closer ends it.
     """
+
+    rest = 0
 
     def __init__(self, rules: QuoteRules) -> None:
         self.rules = rules

@@ -89,7 +89,14 @@ class Json(ContentParser):
             raise ValueError(f"not JSON: {error}") from error
 
     def lexer(
-        self, field: str, close: Delimiter | None, *, plain: bool, ends: bool = False
+        self,
+        field: str,
+        close: Delimiter | None,
+        *,
+        plain: bool,
+        ends: bool = False,
+        open: Delimiter | None = None,
+        behind: Sequence[Delimiter] = (),
     ) -> Callable[[], Lexer] | None:
         rules = QuoteRules(
             field,

@@ -37,5 +37,7 @@ class KvLines(ContentParser):
                 continue
             if strip:
                 key, value = key.strip(), value.strip()
+            if strict and key in result:
+                raise ValueError(f"the argument {key!r} stands twice in one call")
             result[key] = Raw(value, self._value_parser)
         return result

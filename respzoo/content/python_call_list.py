@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from respzoo.content.arguments import BOOLEAN, Argument
@@ -67,7 +67,14 @@ class PythonCallList(ContentParser):
             raise ValueError(f"not a list of calls: {error}") from error
 
     def lexer(
-        self, field: str, close: Delimiter | None, *, plain: bool, ends: bool = False
+        self,
+        field: str,
+        close: Delimiter | None,
+        *,
+        plain: bool,
+        ends: bool = False,
+        open: Delimiter | None = None,
+        behind: Sequence[Delimiter] = (),
     ) -> Callable[[], Lexer] | None:
         rules = QuoteRules(
             field,

@@ -5,37 +5,27 @@ values of a key that comes more than once. `types`: the pattern has a group `typ
 parser; such a value needs no schema. `unescape_keys` reads XML entities in keys.
 
 A value may quote the markup itself. Where the pattern is of the usual shape (something, then a value of any
-characters, then a closing tag), the region is followed tag by tag: its closer counts only between tags, and a value
-ends at the closing tag that another tag or the region's closer follows.
+characters, then a closing tag), the region is followed tag by tag (see respzoo.content.tags; in the extended language,
+respzoo.content.balanced_tags, which finds closing tags that are missing too).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import regex
 
+from respzoo.allowance import seconds_for
 from respzoo.content.arguments import BOOLEAN, CONTENT, PATTERN, Argument
+from respzoo.content.balanced_tags import BalancedTagLexer, BalancedTagRules
 from respzoo.content.base import ContentParser, Lexer, Raw, ValueParsers
 from respzoo.content.entities import unescape
-from respzoo.delimiters import Delimiter, Found, WatchList
+from respzoo.content.tags import Pair, PlainTagLexer, TagLexer, TagRules
+from respzoo.delimiters import Delimiter
 from respzoo.patterns import CharSet, Group, Repeat, Series, Unsupported, read
 
 __all__ = ["XmlInline"]
-
-
-# other closing tags may stand before the region's: the manual's own template closes with </tool_call> and leaves
-# </function> inside
-_ENDINGS = r"(?:\s*</[^<>\s]+>)*?\s*?"
-
-
-class Pair(NamedTuple):
-    """A tag's key and raw value, and the type that it states."""
-
-    key: str
-    text: str
-    type: str = ""
 
 
 def _are_types(value: Any) -> bool:
@@ -73,18 +63,32 @@ class XmlInline(ContentParser):
         if "key" not in self._pattern.groupindex:
             raise ValueError("the tag_pattern of xml-inline needs a group named 'key'")
         pairs: list[Pair] = []
-        for match in self._pattern.finditer(text):
+        for match in self._pattern.finditer(text, timeout=seconds_for(text)):
             groups = match.groupdict()
             pairs.append(Pair(groups["key"] or "", groups.get("value") or "", groups.get("type") or ""))
-        return self._collect(pairs)
+        return self._collect(pairs, strict=strict)
 
-    def _collect(self, pairs: Sequence[Pair]) -> dict[str, Any]:
+    def argument(self, pair: Pair) -> tuple[str, Any]:
+        """A tag's key and value, raw where the tool's schema is to type it."""
+        key, text, kind = pair
+        return unescape(key) if self._unescapes else key, self._value(text, kind)
+
+    def is_text(self, kind: str) -> bool | None:
+        """Whether a value in a tag of this type is its text as it stands; None: the tool's schema decides."""
+        types: Mapping[str, Mapping[str, Any]] = self.extension("types") or {}
+        if kind not in types:
+            return None if self._value_parser is None else False
+        args: Mapping[str, Any] = types[kind].get("args") or {}
+        return types[kind].get("name", "text") == "text" and not args.get("strip", True)
+
+    def _collect(self, pairs: Sequence[Pair], *, strict: bool) -> dict[str, Any]:
         result: dict[str, Any] = {}
         merge = self.args.get("merge_duplicates", False)
         merged: set[str] = set()
-        for key, text, kind in pairs:
-            key = unescape(key) if self._unescapes else key
-            value = self._value(text, kind)
+        for pair in pairs:
+            key, value = self.argument(pair)
+            if strict and key in result and not merge:
+                raise ValueError(f"the argument {key!r} stands twice in one call")
             if merge and key in result:
                 if key not in merged:
                     result[key] = [result[key]]
@@ -104,27 +108,32 @@ class XmlInline(ContentParser):
         return Raw(text, self._value_parser)
 
     def lexer(
-        self, field: str, close: Delimiter | None, *, plain: bool, ends: bool = False
+        self,
+        field: str,
+        close: Delimiter | None,
+        *,
+        plain: bool,
+        ends: bool = False,
+        open: Delimiter | None = None,
+        behind: Sequence[Delimiter] = (),
     ) -> Callable[[], Lexer] | None:
         halves = None if self._pattern is None else _halves(self._pattern.pattern)
         if halves is None or close is None:
             return None
-        opening, closing = halves
-        region_end = close.pattern.pattern
         try:
-            between = [close, Delimiter.regex("tag", field, opening)]
-            inside = [
-                Delimiter.regex("next", field, rf"(?:{closing})\s*?(?:{opening})"),
-                Delimiter.regex("end", field, rf"(?:{closing}){_ENDINGS}(?P<region_end>{region_end})"),
-            ]
+            if self.extended:
+                balance = BalancedTagRules(field, close, *halves, open=open, behind=behind, plain=plain)
+                return lambda: BalancedTagLexer(balance)
+            rules = TagRules(field, close, *halves, plain=plain)
         except regex.error:
             return None
-        rules = TagRules(WatchList(between, plain=plain), WatchList(inside, plain=plain), close, closing)
-        return lambda: TagLexer(rules)
+        return lambda: PlainTagLexer(rules)
 
     def parse_lexed(self, lexer: Lexer | None, text: str, *, strict: bool = False) -> Any:
+        if isinstance(lexer, BalancedTagLexer) and lexer.fault:
+            raise ValueError(lexer.fault)
         if isinstance(lexer, TagLexer):
-            return self._collect(lexer.pairs)
+            return self._collect(lexer.pairs, strict=strict)
         return self.parse(text, strict=strict)
 
 
@@ -143,76 +152,3 @@ def _halves(source: str) -> tuple[str, str] | None:
             before, after = source[: item.start], source[item.end :]
             return (before, after) if anything and before and after else None
     return None
-
-
-class TagRules:
-    def __init__(self, between: WatchList, inside: WatchList, close: Delimiter, closing: str) -> None:
-        self.between = between
-        self.inside = inside
-        self.close = close
-        framing = regex.match(r"\\[sn][*?]", closing)
-        self.left_open = regex.compile(
-            rf"{framing[0] if framing else ''}{_ENDINGS}(?P<region_end>{close.pattern.pattern})\s*\Z", regex.DOTALL
-        )
-        """The end of a value whose own closing tag was left out, at the end of a text."""
-
-
-class TagLexer:
-    """Follows a region of tags, collecting `pairs` of key and raw value."""
-
-    skip: Callable[[str, int], int] | None = None
-    inside: Callable[[str], object] | None = None
-    quote = ""
-    heeds = False
-    broken = False
-
-    def __init__(self, rules: TagRules) -> None:
-        self._rules = rules
-        self.watch = rules.between
-        self.pairs: list[Pair] = []
-        self._key = ""
-        self._type = ""
-        self._from = 0  # the first part of the value at hand
-
-    def swallow(self, text: str) -> bool:
-        return False
-
-    def text(self, text: str) -> None:
-        pass
-
-    def stop(self, char: str) -> None:
-        pass
-
-    def found(self, found: Found, parts: Sequence[str]) -> int | None:
-        kind = found.delimiter.kind
-        if kind == "close":
-            return 0
-        if kind != "tag":
-            self.pairs.append(Pair(self._key, "".join(parts[self._from :]), self._type))
-        if kind == "end":
-            self.watch = self._rules.between
-            return found.spans["region_end"][0]
-        self._key, self._type = found.groups.get("key", ""), found.groups.get("type", "")
-        self._from = len(parts) + 1
-        self.watch = self._rules.inside
-        return None
-
-    def whole(self) -> bool:
-        return False
-
-    def cut(self, text: str) -> bool:
-        return True
-
-    def close_last(self, parts: Sequence[str]) -> str | None:
-        """At the end of the output, inside a value: if the region was closed at its very end and only the value's own
-        closing tag was left out, take the value and return the text of the closer."""
-        if self.watch is not self._rules.inside:
-            return None
-        value = "".join(parts[self._from :])
-        first = self._rules.close.pattern.search(value)
-        match = None if first is None else self._rules.left_open.search(value)
-        if first is None or match is None or match.start("region_end") > first.start():
-            return None
-        self.pairs.append(Pair(self._key, value[: match.start()], self._type))
-        self.watch = self._rules.between
-        return match["region_end"]
