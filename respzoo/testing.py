@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from respzoo.events import Event, merge
+from respzoo.lost import lost
 from respzoo.plugins import Family, loaded, read_family
 from respzoo.template import ResponseTemplate
-from respzoo.trace import lost, trace
+from respzoo.trace import trace
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import regex
-
 from respzoo.delimiters import Delimiter
 from respzoo.events import Dropped, Event
-from respzoo.fields import CONTENT, CompiledTemplate
+from respzoo.fields import CompiledTemplate
 from respzoo.parser import ResponseParser
 from respzoo.schema import Tool
 
-__all__ = ["Fault", "Hold", "Piece", "Step", "Trace", "lost", "trace"]
+__all__ = ["Fault", "Hold", "Piece", "Step", "Trace", "length_of", "trace"]
 
 Kind = Literal["text", "opener", "closer", "wrapper", "swallowed"]
 
@@ -217,18 +215,17 @@ class _Tracer:
 
     def _match(self, kind: str, name: str, limit: int) -> int:
         """How much of the text before `limit` one delimiter takes, where several were decided at once."""
-        for one in self.template.fields.values():
-            delimiter = one.open if kind == "opener" else one.close
-            if one.name == name and delimiter is not None:
-                match = delimiter.pattern.match(self.out.text, self.at, limit)
-                if match is not None and match.end() > self.at:
-                    return match.end()
-        return self.at if kind == "closer" else limit
+        sides = [
+            one.open if kind == "opener" else one.close for one in self.template.fields.values() if one.name == name
+        ]
+        lengths = [length_of(delimiter, self.out.text, self.at) for delimiter in sides if delimiter is not None]
+        longest = max((length for length in lengths if self.at + length <= limit), default=0)
+        return self.at + longest if longest or kind == "closer" else limit
 
     def _opens(self, name: str, start: int, end: int) -> bool:
         """Whether this is what opens a region of the field; an implicit one has no opener."""
         openers = [one.open for one in self.template.fields.values() if one.name == name and one.open is not None]
-        return any(_length(opener, self.out.text, start) == end - start for opener in openers)
+        return any(length_of(opener, self.out.text, start) == end - start for opener in openers)
 
     def _name_wrapper(self, piece: Piece) -> None:
         """A wrapper makes no events; its delimiters are known by their looks."""
@@ -295,59 +292,11 @@ class _Tracer:
                 yield f"wrapper of {wrapper.field}"
 
 
-def lost(found: Trace, template: CompiledTemplate) -> Iterator[str]:
-    """Text that came back nowhere: in no field, in no record of what was dropped, and no delimiter either (P5)."""
-    record = "\n".join(one["raw"] for one in found.dropped)
-    fields = {one.name: one for one in template.fields.values()}
-    for piece in found.pieces:
-        text = found.text[piece.start : piece.end].strip()
-        one = fields.get(piece.field)
-        if piece.kind == "swallowed":
-            rest = _without_delimiters(found.text, piece.start, piece.end, template)
-            if rest and rest not in record:
-                yield f"nobody took {rest!r}"
-        elif piece.kind == "text" and piece.fault is None and one is not None and one.flat:
-            value = found.message.get(one.key)
-            if isinstance(value, str) and text not in value:
-                yield f"{piece.field} lacks {text!r}"
-    content = str(found.message.get(CONTENT) or "")
-    for fault in found.faults:
-        raw = found.text[max(fault.start, found.prompt) : fault.end].strip()
-        if fault.reason == "malformed" and fault.field and raw not in content:
-            yield f"the malformed {raw!r} is not in the content"
-
-
-def _without_delimiters(text: str, start: int, end: int, template: CompiledTemplate) -> str:
-    """What is left of a piece once every delimiter, and what a field leaves out, is taken off at its beginning."""
-    known = [one for each in template.fields.values() for one in (each.open, each.close) if one is not None]
-    known += [one for each in template.wrappers.values() for one in (each.open, each.close)]
-    omitted = [
-        each.content.args["omit_pattern"] for each in template.fields.values() if "omit_pattern" in each.content.args
-    ]
-    while start < end:
-        space = len(text[start:end]) - len(text[start:end].lstrip())
-        lengths = [
-            space,
-            *(_length(one, text, start) for one in known),
-            _ends(template.anchor.match(text, start), start),
-        ]
-        lengths += [_ends(regex.compile(pattern, regex.DOTALL).match(text, start), start) for pattern in omitted]
-        longest = max(length for length in lengths if length <= end - start)
-        if not longest:
-            break
-        start += longest
-    return text[start:end].strip()
-
-
-def _length(delimiter: Delimiter, text: str, start: int) -> int:
+def length_of(delimiter: Delimiter, text: str, start: int) -> int:
     """How much of a text a delimiter takes there, but for what is the value's already."""
     match = delimiter.pattern.match(text, start)
     if match is not None and "value" in delimiter.pattern.groupindex and match.start("value") > 0:
         return match.start("value") - start
-    return _ends(match, start)
-
-
-def _ends(match: regex.Match[str] | None, start: int) -> int:
     return 0 if match is None else match.end() - start
 
 

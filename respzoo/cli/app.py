@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from respzoo.cli import browse, check, demo, explain, export, parse
+from respzoo.cli import browse, check, demo, explain, export, new, parse, plugin_list
 from respzoo.cli.console import MALFORMED, UNKNOWN, WRONG
 from respzoo.errors import ParseError, RespzooError, UnknownModelError
 
@@ -47,8 +47,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a bug's traceback is for an issue, plain
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
-    epilog="Exit codes: 0 done; 1 the text breaks its template; 2 wrong usage or a broken template; "
-    "3 there is no template for the model, or none of that name.",
+    epilog="Exit codes: 0 done; 1 the text breaks its template, a check found faults, or another template is in the "
+    "way; 2 wrong usage, or a template or plugin that is broken or cannot be exported; 3 there is no template for the "
+    "model, or none of that name.",
 )
 app.command("which", epilog=browse.WHICH_EXAMPLES)(browse.which)
 app.command("list", epilog=browse.LIST_EXAMPLES)(browse.list_families)
@@ -56,8 +57,10 @@ app.command("show", epilog=browse.SHOW_EXAMPLES)(browse.show)
 app.command("parse", epilog=parse.EXAMPLES)(parse.parse)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("check", epilog=check.EXAMPLES)(check.check)
+app.command("new", epilog=new.EXAMPLES)(new.new)
 app.command("export", epilog=export.EXPORT_EXAMPLES)(export.export_template)
 app.command("install", epilog=export.INSTALL_EXAMPLES)(export.install)
+app.command("plugins", epilog=plugin_list.EXAMPLES)(plugin_list.plugins)
 app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 
 

@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from respzoo.cli.captions import fault_title, place, short, what, why
+from respzoo.cli.captions import fault_title, place, rows, short
 from respzoo.cli.choose import ModelOption, TemplateOption, choose_one
 from respzoo.cli.console import MALFORMED, Json, label_of, print_json, style_of
 from respzoo.cli.page import page
 from respzoo.cli.read import FileArgument, PrefixFileOption, PrefixOption, ToolsOption, read, read_tools
 from respzoo.template import ResponseTemplate
-from respzoo.trace import Fault, Hold, Piece, Trace, trace
+from respzoo.trace import Fault, Piece, Trace, trace
 
 __all__ = ["EXAMPLES", "explain"]
 
@@ -94,7 +94,7 @@ def show(console: Console, found: Trace, template: ResponseTemplate) -> None:
     console.print(Text.assemble("template  ", (template.name, "bold"), f"  {template.source}"), soft_wrap=True)
     console.print(coloured(found), soft_wrap=True)
     console.print()
-    console.print(rows(found))
+    console.print(table_of(found))
     for fault in found.faults:
         console.print()
         console.print(caret(found, fault), soft_wrap=True)
@@ -117,21 +117,16 @@ def piece_style(piece: Piece) -> str:
     return style if piece.kind == "text" else f"{style} reverse"
 
 
-def rows(found: Trace) -> Table:
-    """One line a piece and a hold, in the order of the text."""
+def table_of(found: Trace) -> Table:
+    """One line an event and a wait, in the order of the text."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("at", justify="right")
+    table.add_column("event", no_wrap=True)
     table.add_column("what")
     table.add_column("text", overflow="fold")
-    entries: list[tuple[int, int, Piece | Hold]] = [(piece.start, 0, piece) for piece in found.pieces]
-    entries += [(hold.start, 1, hold) for hold in found.holds if not hold.blank]
-    for start, _, entry in sorted(entries, key=lambda entry: entry[:2]):
-        at = place(start, found)
-        body = Text(short(found.text[entry.start : entry.end]))
-        if isinstance(entry, Hold):
-            table.add_row(at, Text(f"  {why(entry, found)}", style="dim"), Text("") + body)
-        else:
-            table.add_row(at, Text(what(entry), style=piece_style(entry)), body)
+    for row in rows(found):
+        style = "dim" if row.piece is None else piece_style(found.pieces[row.piece])
+        table.add_row(row.at, row.event, Text(row.what, style=style), Text(short(row.text) if row.text else ""))
     return table
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from html import escape
 
-from respzoo.cli.captions import fault_title, place, short, what, why
+from respzoo.cli.captions import fault_title, place, rows, short, what
 from respzoo.cli.console import label_of
 from respzoo.template import ResponseTemplate
-from respzoo.trace import Fault, Hold, Piece, Trace
+from respzoo.trace import Fault, Piece, Trace
 
 __all__ = ["page"]
 
@@ -54,7 +54,7 @@ def page(found: Trace, template: ResponseTemplate) -> str:
             "<h2>Text</h2>",
             _legend(),
             f'<pre id="text">{"".join(_piece(found, n, piece) for n, piece in enumerate(found.pieces))}</pre>',
-            "<h2>Piece by piece</h2>",
+            "<h2>Event by event</h2>",
             _table(found),
             "<h2>Message</h2>",
             f'<pre id="message">{escape(json.dumps(found.message, ensure_ascii=False, indent=2))}</pre>',
@@ -91,22 +91,21 @@ def _piece(found: Trace, number: int, piece: Piece) -> str:
 
 
 def _table(found: Trace) -> str:
-    rows: list[tuple[int, int, str]] = []
-    for number, piece in enumerate(found.pieces):
-        at = place(piece.start, found)
-        name = f'<a href="#p{number}" class="{_css(piece)}">{escape(what(piece))}</a>'
-        text = escape(short(found.text[piece.start : piece.end]))
-        row = f'<tr id="r{number}"><td class="at">{at}</td><td>{name}</td><td><code>{text}</code></td></tr>'
-        rows.append((piece.start, 0, row))
-    rows += [(hold.start, 1, _hold(found, hold)) for hold in found.holds if not hold.blank]
-    lines = "\n".join(row for _, _, row in sorted(rows, key=lambda row: row[:2]))
-    return f'<table id="pieces"><tr><th>at</th><th>what</th><th>text</th></tr>\n{lines}\n</table>'
-
-
-def _hold(found: Trace, hold: Hold) -> str:
-    text = escape(short(found.text[hold.start : hold.end]))
-    cells = f"<td>{escape(why(hold, found))}</td><td><code>{text}</code></td>"
-    return f'<tr class="held"><td class="at">{place(hold.start, found)}</td>{cells}</tr>'
+    lines: list[str] = []
+    linked: set[int] = set()
+    for row in rows(found):
+        name, mark = escape(row.what), ""
+        if row.piece is not None:
+            name = f'<a href="#p{row.piece}" class="{_css(found.pieces[row.piece])}">{name}</a>'
+            mark = "" if row.piece in linked else f' id="r{row.piece}"'
+            linked.add(row.piece)
+        elif not row.event:
+            mark = ' class="held"'
+        text = f"<code>{escape(short(row.text))}</code>" if row.text else ""
+        cells = f'<td class="at">{row.at}</td><td><code>{row.event}</code></td><td>{name}</td><td>{text}</td>'
+        lines.append(f"<tr{mark}>{cells}</tr>")
+    head = "<tr><th>at</th><th>event</th><th>what</th><th>text</th></tr>"
+    return "\n".join(['<table id="events">', head, *lines, "</table>"])
 
 
 def _faults(found: Trace) -> list[str]:
