@@ -51,6 +51,8 @@ class Field:
     watch: WatchList
     """What ends a region of this field, where its content has no lexer."""
     lexer: Callable[[], Lexer] | None
+    behind: tuple[Delimiter, ...]
+    """What may stand behind the last region of this field: its wrapper's closer, the implicit field's."""
 
     @property
     def flat(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from respzoo.content import Lexer, TagLexer
+from respzoo.content import Lexer, Pair, TagLexer
 from respzoo.delimiters import Found, Partial, WatchList
 from respzoo.draft import Draft
 from respzoo.events import Event
@@ -34,10 +34,9 @@ class Mark(NamedTuple):
     at: int
     """How many events came before it."""
     kind: Literal["call", "tag", "value"]
-    """A region of calls begins (`text`: the field's id, `more`: what its opener caught); a tag does (its key, and the
-    type that it states); a tag's value has ended (all of it)."""
-    text: str
-    more: Any = None
+    what: Any
+    """`call`: a region begins (its field's id, and what its opener caught). `tag`: the text that follows is that of the
+    value in this tag (a `Pair` without text), or of none (None). `value`: a tag has ended (a `Pair`)."""
 
 
 class Loop:
@@ -52,9 +51,9 @@ class Loop:
     """
 
     __slots__ = (
-        "_begun", "_exhausted", "_late", "_prompt_held", "_prompt_region", "_rest", "_stray", "_template", "_tools",
-        "draft", "leftover", "marks", "on_malformed", "on_unfinished", "prompt_chunks", "prompt_raws", "region",
-        "scanner", "watch",
+        "_begun", "_exhausted", "_late", "_prompt_held", "_prompt_region", "_rest", "_stray", "_template", "_told",
+        "_told_pairs", "_tools", "draft", "leftover", "marks", "on_malformed", "on_unfinished", "prompt_chunks",
+        "prompt_raws", "region", "scanner", "watch",
     )  # fmt: skip
 
     def __init__(self, template: CompiledTemplate, tools: Tools, on_malformed: Policy, on_unfinished: Policy) -> None:
@@ -68,6 +67,8 @@ class Loop:
         self.region: Region | None = None
         self.watch = _NOTHING
         self.marks: list[Mark] | None = None
+        self._told: Pair | None = None  # the tag that was last told, and how many that have ended
+        self._told_pairs = 0
         self.leftover: Leftover | None = None  # of the wrapper that we are in
         self._begun = False  # whether there is content
         # whether the closer of a region that ended without it may still come: `near`, with nothing between, or `far`
@@ -306,6 +307,8 @@ class Loop:
     def _found_inside(self, events: list[Event], region: Region, lexer: Lexer, found: Found) -> None:
         keep = lexer.found(found, region.parts)
         self.watch = lexer.watch
+        if self.marks is not None and isinstance(lexer, TagLexer):
+            self._mark_values(events, lexer)
         if keep is not None:
             self._chunk(events, region, found.text[:keep])
             region.captures.update(found.groups)
@@ -316,6 +319,19 @@ class Loop:
             self._give_up(events, region, found.text)
         else:
             self._chunk(events, region, found.text)
+        if self.marks is not None and isinstance(lexer, TagLexer) and lexer.at_hand != self._told:
+            self._told = lexer.at_hand
+            self.marks.append(Mark(len(events), "tag", lexer.at_hand))
+
+    def _mark_values(self, events: list[Event], lexer: TagLexer) -> None:
+        """Tell the tags that have ended with what was found, and whether its text may be the value's at hand."""
+        assert self.marks is not None
+        new = lexer.pairs[self._told_pairs :]
+        self._told_pairs = len(lexer.pairs)
+        self.marks += [Mark(len(events), "value", pair) for pair in new]
+        if new or lexer.at_hand is None:
+            self._told = None
+            self.marks.append(Mark(len(events), "tag", None))
 
     def _found_opener(self, events: list[Event], field: Field, found: Found) -> None:
         region = self.region
@@ -343,7 +359,8 @@ class Loop:
         region = self.region = Region(field, explicit=True, opener=opener, captures=captures)
         self.watch = field.watch if region.lexer is None else region.lexer.watch
         if self.marks is not None and field.key == CALLS:
-            self.marks.append(Mark(len(events), "call", field.id, region.captures))
+            self.marks.append(Mark(len(events), "call", (field.id, region.captures)))
+            self._told, self._told_pairs = None, 0
         events.append({"type": "region_open", "field": field.name})
 
     def _leave(self) -> None:
@@ -419,7 +436,7 @@ class Loop:
             if partial is not None:
                 self._end_in_delimiter(events, partial)
             self._close(events, "")
-        if self.leftover is not None:
+        if self.leftover is not None and self.scanner.idle:
             self._unwrap(events, "", "unfinished")
 
     def _end_in_delimiter(self, events: list[Event], partial: Partial) -> None:
@@ -444,8 +461,13 @@ class Loop:
                 self._take(events, tail)
             self._close(events, "")
             return
-        if isinstance(region.lexer, TagLexer):  # it finds a closer in all that there is
-            self._chunk(events, region, tail)
+        if isinstance(region.lexer, TagLexer):
+            if (place := region.lexer.close_in_tail(region.parts, tail)) is not None:
+                self._chunk(events, region, tail[: place[0]])
+                self._close(events, tail[place[0] : place[1]])
+                self.scanner.load(tail[place[1] :])
+                return
+            self._chunk(events, region, tail)  # it finds a closer in all that there is
             partial, tail = None, ""
         if (closer := region.closer_left_out()) is not None:
             self._close(events, closer)

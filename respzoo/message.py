@@ -233,16 +233,21 @@ class MessageStream:
                     raw = raw[self.parser.prompt_raws.pop(0) :]
                 if raw and self._shows(event):
                     self._send_raw(deltas, raw)
+        if marks:
+            for mark in marks:
+                self._mark(mark)
+            self._send_news(deltas)
         return deltas
 
     def _mark(self, mark: Mark) -> None:
         outbox = self._outbox
         if mark.kind == "call":
-            outbox.open(self._template.fields[mark.text], mark.more)
+            field, captures = mark.what
+            outbox.open(self._template.fields[field], captures)
         elif mark.kind == "tag":
-            outbox.writer.tag_open(mark.text, mark.more)
+            outbox.writer.tag(mark.what)
         else:
-            outbox.writer.tag_close(mark.text)
+            outbox.writer.value(mark.what)
 
     def _send_news(self, deltas: list[Delta]) -> None:
         if not self._muted:

@@ -95,8 +95,6 @@ class ResponseParser:
         if not marks:
             return []
         self._loop.marks = []
-        if self._guard is not None:
-            return [mark._replace(text=self._guard.show(mark.text), more=self._guard.show(mark.more)) for mark in marks]
         return marks
 
     @property

@@ -41,6 +41,14 @@ class Tools:
     def __contains__(self, name: object) -> bool:
         return name in self._parameters
 
+    def is_text(self, name: str, key: str) -> bool:
+        """Whether raw text as this argument of a call of `name` is a string, whatever it says."""
+        root = self._parameters.get(name)
+        if root is None:
+            return True
+        properties, others = _properties(root, root)
+        return _types(_resolve(properties.get(key, others), root))[0] <= {"string"}
+
     def typed(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call of `name`, each by its schema. Raises ValueError as a value parser does."""
         root = self._parameters.get(name)

@@ -371,6 +371,7 @@ def _assemble(
             within=wrapper_ids.get(values["id"]),
             watch=WatchList([one for one in ends if one is not None], plain=plain),
             lexer=None if draft.open is None else _lexer(draft, behind(values["id"]), plain=plain),
+            behind=tuple(behind(values["id"])),
         )
     implicit = next((field for field in fields.values() if field.open is None and not field.initial), None)
     wrappers = {

@@ -26,7 +26,9 @@ def template(**calls: Any) -> dict[str, Any]:
     }
 
 
-JSON_BODY = template(open="<c>", close="</c>", content="json", repeats=True, transform={"type": "function", "function": "{content}"})
+JSON_BODY = template(
+    open="<c>", close="</c>", content="json", repeats=True, transform={"type": "function", "function": "{content}"}
+)
 JSON_CAPTURE = template(
     open_pattern=r"<c>(?P<id>\w+:)?(?P<name>\w+)>", close="</c>", content="json", repeats=True,
     transform={"type": "function", "id": "{id?}", "function": {"name": "{name}", "arguments": "{content}"}},
@@ -36,20 +38,68 @@ JSON_DEEP = template(
     open="<c>", close="</c>", content="json", repeats=True,
     transform={"type": "function", "function": {"name": "{content.call.name}", "arguments": "{content.call.parameters|content.call.arguments}"}},
 )  # fmt: skip
-JSON_PAIRS = template(open="<c>", close="</c>", content="json", transform_each="pairs", transform={"type": "function", "function": {"name": "{key}", "arguments": "{value}"}})
-JSON_LINES = template(open="<c>", close="</c>", content="json", content_args={"sequence": True}, transform_each=True, transform=EACH)
-JSON_BARE = template(open_pattern=r"call:(?P<name>\w+)", content="json", ends_with_value=True, repeats=True, transform=NAMED)
+JSON_PAIRS = template(
+    open="<c>",
+    close="</c>",
+    content="json",
+    transform_each="pairs",
+    transform={"type": "function", "function": {"name": "{key}", "arguments": "{value}"}},
+)
+JSON_LINES = template(
+    open="<c>", close="</c>", content="json", content_args={"sequence": True}, transform_each=True, transform=EACH
+)
+JSON_BARE = template(
+    open_pattern=r"call:(?P<name>\w+)", content="json", ends_with_value=True, repeats=True, transform=NAMED
+)
 DELIMS = template(
     open_pattern=r"<c>(?P<name>\w+)", close="</c>", content="json", repeats=True, transform=NAMED,
     content_args={"unquoted_keys": "loose", "string_delims": [["<q>", "<q>"]]},
 )  # fmt: skip
 PYTHON = template(open="<c>", close="</c>", content="python-call-list", transform_each=True, transform=EACH)
-PYTHON_LINES = template(open="<c>", close="</c>", content="python-call-list", content_args={"sequence": True, "raw_strings": True}, transform_each=True, transform=EACH)
+PYTHON_LINES = template(
+    open="<c>",
+    close="</c>",
+    content="python-call-list",
+    content_args={"sequence": True, "raw_strings": True},
+    transform_each=True,
+    transform=EACH,
+)
 LINES = template(open_pattern=r"<c>(?P<name>\w+)\n", close="</c>", content="kv-lines", repeats=True, transform=NAMED)
-CODE = template(open="<c>", close="</c>", repeats=True, transform={"type": "function", "function": {"name": "python", "arguments": {"code": "{content}"}}})
+CODE = template(
+    open="<c>",
+    close="</c>",
+    repeats=True,
+    transform={"type": "function", "function": {"name": "python", "arguments": {"code": "{content}"}}},
+)
 
-STRINGS = {"a": "x \"q\" \\ / é \u2028 \x7f 😀 </c> <eos>\n\ttab", "b c": ""}
-VALUES = {"s": "it's", "n": 1, "f": -1.5e3, "t": True, "z": None, "l": [1, [], {}, "a,b]"], "o": {"k": {"k": ["}"]}}, "e": {}}
+TAGS = template(
+    open_pattern=r"<c>\s*<f=(?P<name>\w+)>", close_pattern=r"</f>(?:\s*</c>)?", content="xml-inline", repeats=True, transform=NAMED,
+    content_args={"tag_pattern": r"<p=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</p>"},
+)  # fmt: skip
+PLAIN_TAGS = {key: value for key, value in TAGS.items() if key != "dialect"}
+TYPED_TAGS = template(
+    open_pattern=r'<c name="(?P<name>\w+)">', close="</c>", content="xml-inline", repeats=True, transform=NAMED,
+    content_args={
+        "tag_pattern": r'\s*<p name="(?P<key>[^"]+)" string="(?P<type>true|false)">(?P<value>.*?)</p>', "unescape_keys": True,
+        "types": {"true": {"name": "text", "args": {"strip": False}}, "false": {"name": "json"}},
+    },
+)  # fmt: skip
+PAIRED_TAGS = template(
+    open_pattern=r"<c>(?P<name>\w+)", close="</c>", content="xml-inline", repeats=True, transform=NAMED,
+    content_args={"tag_pattern": r"\s*<k>(?P<key>.*?)</k>\s*<v>(?P<value>.*?)</v>"},
+)  # fmt: skip
+
+STRINGS = {"a": 'x "q" \\ / é \u2028 \x7f 😀 </c> <eos>\n\ttab', "b c": ""}
+VALUES = {
+    "s": "it's",
+    "n": 1,
+    "f": -1.5e3,
+    "t": True,
+    "z": None,
+    "l": [1, [], {}, "a,b]"],
+    "o": {"k": {"k": ["}"]}},
+    "e": {},
+}
 TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
@@ -100,6 +150,12 @@ CASES: list[tuple[str, Any, str]] = [
     ("Python", PYTHON, f"<c>[{python_call('f', VALUES)}, {python_call('g', {})}, {python_call('h', {'a': STRINGS['a']})}]</c>".replace("\\x7f", "\x7f")),
     ("raw strings", PYTHON_LINES, "<c>\nf(a='it's so', b='x)y', c=3, d=\"e\\n\")\ng()\nh(z=true, y='a, b')\n</c>"),
     ("lines", LINES, "<c>f\ns: a b\nn: 3\nt: true\nx: 1\nu: 5\n</c>"),
+    ("tags", TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n</p>\n<p=n>\n12\n</p>\n<p=t>\nTrue\n</p>\n<p=o>\n{"a": [1]}\n</p>\n<p=u>\n02139\n</p>\n<p=r>\n5\n</p>\n</f>\n</c>\n<c><f=g></f></c>'),
+    ("tags in the plain language", PLAIN_TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n\n</p>\n<p=n>\n12\n</p>\n<p=other>\nx\n</p>\n</f>\n</c>'),
+    ("tags that quote tags", TAGS, "<c><f=f><p=s>a <p=x>b</p> </f> c </p> d</p><p=r></f></p></f></c>"),
+    ("tags without closing tags", TAGS, "<c><f=f><p=s>a \n</f></c><c><f=g><p=s>\nb\n</f></c>"),
+    ("tags that state a type", TYPED_TAGS, '<c name="f"><p name="a&amp;b" string="true"> 1\n</p>\n<p name="n" string="false">[1, "x"]</p><p name="s" string="false">oops</p></c>'),
+    ("pairs of tags", PAIRED_TAGS, "<c>f\n<k>s</k>\n<v>a <b>c</b>\n </v>\n<k>n</k>\n<v>1</v>\n</c>"),
     ("code", CODE, "<c>\n print(\"hi\")\n\n x = '\\n'  \n</c>"),
 ]  # fmt: skip
 
@@ -198,6 +254,10 @@ EARLY: list[tuple[str, Any, str, str]] = [
     ("nested strings", JSON_BODY, '<c>{"name": "f", "arguments": {"a": ["', '"]}}</c>'),
     ("JSON in a string", JSON_BODY, '<c>{"name": "f", "arguments": "{\\"a\\": \\"', '\\"}"}</c>'),
     ("code", CODE, "<c>x", "</c>"),
+    ("tags", TAGS, "<c><f=f><p=s>", "</p></f></c>"),
+    ("tags in the plain language", PLAIN_TAGS, "<c><f=f><p=s>", "</p></f></c>"),
+    ("tags that state a type", TYPED_TAGS, '<c name="f"><p name="k" string="true">', "</p></c>"),
+    ("pairs of tags", PAIRED_TAGS, "<c>f<k>s</k><v>", "</v></c>"),
 ]  # fmt: skip
 
 
@@ -205,6 +265,7 @@ EARLY: list[tuple[str, Any, str, str]] = [
 def test_each_token_of_a_string_goes_at_once(spec: Any, before: str, behind: str) -> None:
     made = respzoo.ResponseTemplate(spec).stream(prefix="<s>", tools=TOOLS)
     first = [delta for piece in before for delta in made.feed(piece)]
+    first += made.feed("a")  # behind an opening tag one token decides whether a line break is markup
     assert first[0]["tool_calls"][0]["function"]["name"] in ("f", "python")
     for token in ["word", " and", " more", ".", " Zeile", " ü"]:
         deltas = made.feed(token)
@@ -236,6 +297,23 @@ def test_a_call_that_breaks_keeps_what_was_sent() -> None:
         {"type": "function", "status": "incomplete", "function": {"name": "f", "arguments": '{"a": "x", "b": '}}
     ]
     assert made.message["content"] == '<c>{"name": "f", "arguments": {"a": "x", "b": oops}}</c> done'
+
+
+def test_values_that_are_typed_go_when_their_tag_ends() -> None:
+    made = respzoo.ResponseTemplate(TAGS).stream(prefix="<s>", tools=TOOLS)
+    made.feed("<c><f=f>")
+    assert made.feed("<p=n>") == made.feed("12") == made.feed("</p>") == made.feed("<p=s>") == []
+    deltas = made.feed("x")  # behind an opening tag one token decides whether a line break is markup
+    assert "".join(one["tool_calls"][0]["function"]["arguments"] for one in deltas) == '"n": 12, "s": "x'
+    assert made.feed(" </f>") == []  # it may be the end
+    assert made.feed(" y")[0]["tool_calls"][0]["function"]["arguments"] == " </f> y"
+
+
+def test_an_argument_that_comes_twice() -> None:
+    """What was sent cannot be taken back, and a call that says two things says none."""
+    made = stream(TAGS, ["<c><f=f><p=s>a</p><p=s>b</p></f></c>"])
+    assert made.message["content"] == "<c><f=f><p=s>a</p><p=s>b</p></f></c>"
+    assert made.message["tool_calls"][0]["status"] == "incomplete"
 
 
 def test_ids() -> None:
@@ -271,7 +349,10 @@ def test_any_arguments(calls: list[dict[str, Any]], ascii: bool, seed: int) -> N
         (JSON_BODY, "".join(f"<c>{body}</c>" for body in bodies)),
         (JSON_LIST, f"<c>[{', '.join(bodies)}]</c>"),
         (JSON_LINES, "<c>" + "\n".join(bodies) + "</c>"),
-        (JSON_PAIRS, f"<c>[{', '.join(dumped({f'f{n}': each}, ensure_ascii=ascii) for n, each in enumerate(calls))}]</c>"),
+        (
+            JSON_PAIRS,
+            f"<c>[{', '.join(dumped({f'f{n}': each}, ensure_ascii=ascii) for n, each in enumerate(calls))}]</c>",
+        ),
     ):
         chance = random.Random(seed)
         pieces: list[str] = []
@@ -284,7 +365,7 @@ def test_any_arguments(calls: list[dict[str, Any]], ascii: bool, seed: int) -> N
         assert [json.loads(made.texts[n]) for n in range(len(calls))] == calls
 
 
-BITS = ['<c>', '</c>', '{', '}', '[', ']', '"name": ', '"f"', '"arguments": ', '"a": ', '"', "\\", "\\u00e9", ",", ":", "1", "x", "'", "(", ")", "f(", "a=", "call:f", "<q>", "\n", "true", " "]  # fmt: skip
+BITS = ['<f=f>', '</f>', '<p=s>', '<p=n>', '</p>', '<k>s</k>', '<v>', '</v>', '<p name="s" string="true">', '<c name="f">', '<c>', '</c>', '{', '}', '[', ']', '"name": ', '"f"', '"arguments": ', '"a": ', '"', "\\", "\\u00e9", ",", ":", "1", "x", "'", "(", ")", "f(", "a=", "call:f", "<q>", "\n", "true", " "]  # fmt: skip
 SPECS = {name: spec for name, spec, _ in CASES}
 
 

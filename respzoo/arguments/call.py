@@ -7,6 +7,8 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
+from respzoo.content import Pair
+
 __all__ = ["Call", "Writer", "dump_arguments", "escape"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -79,8 +81,8 @@ class Writer:
     def text(self, text: str) -> None:
         """The next piece of the region's content, as its `region_chunk` has it."""
 
-    def tag_open(self, key: str, kind: str) -> None:
-        """A tag of this key, and of the type that it states, has begun; its value's text follows."""
+    def tag(self, pair: Pair | None) -> None:
+        """The text that follows is that of the value in this tag, or, for all that is known, of none."""
 
-    def tag_close(self, text: str) -> None:
-        """The value of the tag at hand, all of it."""
+    def value(self, pair: Pair) -> None:
+        """A tag has ended."""

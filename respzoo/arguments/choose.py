@@ -10,9 +10,10 @@ from respzoo.arguments.json_calls import JsonCalls
 from respzoo.arguments.line_calls import LineCalls
 from respzoo.arguments.python_calls import PythonCalls
 from respzoo.arguments.route import Route, Source, route_of
+from respzoo.arguments.tag_calls import TagCalls
 from respzoo.arguments.text_calls import TextCall
 from respzoo.arguments.tokens import Syntax
-from respzoo.content import Json, PythonCallList
+from respzoo.content import Json, PythonCallList, XmlInline
 from respzoo.fields import Field
 from respzoo.schema import Tools
 
@@ -54,4 +55,6 @@ def writer_of(field: Field, captures: Mapping[str, str], tools: Tools) -> Writer
             return tools.typed(name, content.parse(line))
 
         return LineCalls(call, content.args.get("line_sep", "\n"), typed)
+    if isinstance(content, XmlInline) and field.close is not None and not content.args.get("merge_duplicates"):
+        return TagCalls(call, content, tools, field.close, field.behind)
     return Writer()

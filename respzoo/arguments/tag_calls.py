@@ -1,0 +1,109 @@
+"""Arguments in tags: text goes as it comes, other values when their tag has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import regex
+
+from respzoo.arguments.call import Call, Writer, dump_arguments, escape
+from respzoo.content import Pair, XmlInline
+from respzoo.delimiters import Delimiter, WatchList
+from respzoo.schema import Tools
+
+__all__ = ["TagCalls"]
+
+
+class _Ends:
+    """What in a value may be the end of its region, its own closing tag left out: a closer, other closing tags before
+    it, and behind it nothing but what may follow the last region of all."""
+
+    def __init__(self, close: str, behind: Sequence[str]) -> None:
+        self.begins = WatchList([Delimiter.regex("close", "", close)]).begins
+        self.close = regex.compile(rf"(?:\s*</[^<>\s]+>)*?\s*(?:{close})", regex.DOTALL)
+        rest = "|".join(f"(?:{source})" for source in behind)
+        self.behind = regex.compile(rf"(?:\s*(?:{rest}))*\s*" if rest else r"\s*", regex.DOTALL)
+
+
+_ends = cache(_Ends)
+
+
+class TagCalls(Writer):
+    """Follows one call.
+
+    Args:
+        call: the call; its name is known.
+        content: what reads the tags.
+        tools: what types their values.
+        close: the region's closer.
+        behind: what may follow the last region.
+    """
+
+    def __init__(
+        self, call: Call, content: XmlInline, tools: Tools, close: Delimiter, behind: Sequence[Delimiter]
+    ) -> None:
+        super().__init__()
+        self.calls.append(call)
+        self._call = call
+        self._content = content
+        self._tools = tools
+        self._ends = _ends(close.pattern.pattern, tuple(one.pattern.pattern for one in behind))
+        self._key: str | None = None  # of the argument whose value has begun to go
+        self._sent = 0  # how many characters of it have gone
+        self._goes = False  # whether the text that comes is that value's
+        self._held = ""  # of it: what may not be its own
+        call.write("{")
+
+    def text(self, text: str) -> None:
+        if not self._goes:
+            return
+        if self._held.isspace() and text.isspace():
+            self._held += text
+            return
+        if self._held or self._ends.begins is None or self._ends.begins(text) is not None:
+            text, self._held = self._certain(self._held + text)
+        shown = text.rstrip()
+        if shown:
+            self._call.write(escape(shown))
+            self._sent += len(shown)
+        self._held = text[len(shown) :] + self._held
+
+    def _certain(self, text: str) -> tuple[str, str]:
+        """What of a value's text is its own, and what may not be."""
+        at = 0
+        while (found := self._ends.close.search(text, at, partial=True)) is not None:
+            if found.partial or self._ends.behind.fullmatch(text, found.end(), partial=True) is not None:
+                return text[: found.start()], text[found.start() :]
+            at = max(found.end(), at + 1)
+        return text, ""
+
+    def tag(self, pair: Pair | None) -> None:
+        self._goes = False
+        if pair is None or self._key is not None:
+            return
+        key, _ = self._content.argument(pair)
+        as_text = self._content.is_text(pair.type)
+        if as_text or (as_text is None and self._tools.is_text(self._call.name, key)):
+            self._begin(key)
+            self._call.write('"')
+            self._goes = True
+
+    def _begin(self, key: str) -> None:
+        self._key, self._sent, self._held = key, 0, ""
+        separator = ", " if len(self._call.pieces) > 1 else ""
+        self._call.write(f"{separator}{dump_arguments(key)}: ")
+
+    def value(self, pair: Pair) -> None:
+        begun, self._key, self._goes = self._key is not None, None, False
+        if begun:
+            self._call.write(escape(pair.text[self._sent :]) + '"')
+            return
+        key, raw = self._content.argument(pair)
+        try:
+            value = self._tools.typed(self._call.name, {key: raw})[key]
+        except (ValueError, RecursionError):  # the region will be malformed
+            return
+        self._begin(key)
+        self._call.write(dump_arguments(value))
+        self._key = None
