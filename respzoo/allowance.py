@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 _SECONDS = 1.0
 _SECONDS_A_CHARACTER = 50e-6
-_STEPS = 4_194_304  # all of a stream's: delimiters that are whole walk a few characters again, hostile ones thousands
+_STEPS = 2_097_152  # all of a stream's: delimiters that are whole walk a few characters again, hostile ones thousands
 
 
 def seconds_for(text: str) -> float:

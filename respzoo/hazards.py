@@ -39,7 +39,7 @@ class Limits(NamedTuple):
     """Parentheses in parentheses."""
     repeats: int = 256
     """Of one counted repeat."""
-    places: int = 1_000
+    places: int = 500
     """Characters and classes of one pattern, its counted repeats written out; of all of them three times as many."""
     moves: int = 10_000
     """From each of them to the next."""

@@ -211,7 +211,7 @@ class Scanner:
                     if not candidates:
                         break
                     if len(candidates) > _MANY:
-                        self.allowance.walk(len(candidates))
+                        self.allowance.walk(sum(len(one.state.places) for one in candidates if one.state is not None))
                 first = candidates[0]
                 if first.ends is not None and (first.state is None or first.state.ended):
                     return self._commit(watch, first, decided_from, mark, at)
