@@ -26,7 +26,10 @@ def finish_value(value: Any, tools: Tools, *, calls: bool) -> Any:
     if "function" in value:
         function = value["function"]
         if isinstance(function, dict):
-            return {**_settled(value), "function": _finish_call(cast("dict[str, Any]", function), tools, calls=calls)}
+            settled = _settled(value)
+            if calls and "id" in settled:
+                settled = _with_text_id(settled)
+            return {**settled, "function": _finish_call(cast("dict[str, Any]", function), tools, calls=calls)}
         if calls:
             raise ValueError(f"expected a call's name and arguments, found {type(function).__name__}")
     elif calls:
@@ -36,6 +39,14 @@ def finish_value(value: Any, tools: Tools, *, calls: bool) -> Any:
 
 def _settled(value: dict[str, Any]) -> dict[str, Any]:
     return {key: item if key == "function" else settle_raw(item) for key, item in value.items()}
+
+
+def _with_text_id(call: dict[str, Any]) -> dict[str, Any]:
+    """A call's own id is text: a number becomes one, anything else is none."""
+    id: Any = call["id"]
+    if isinstance(id, int) and not isinstance(id, bool):
+        return {**call, "id": str(id)}
+    return call if isinstance(id, str) and id else {key: value for key, value in call.items() if key != "id"}
 
 
 def _finish_call(call: dict[str, Any], tools: Tools, *, calls: bool) -> dict[str, Any]:

@@ -51,9 +51,9 @@ class Loop:
     """
 
     __slots__ = (
-        "_begun", "_exhausted", "_late", "_prompt_held", "_prompt_region", "_rest", "_stray", "_template", "_told",
-        "_told_pairs", "_tools", "draft", "leftover", "marks", "on_malformed", "on_unfinished", "prompt_chunks",
-        "prompt_raws", "region", "scanner", "watch",
+        "_begun", "_exhausted", "_late", "_of_malformed", "_prompt_held", "_prompt_region", "_rest", "_stray",
+        "_template", "_told", "_told_pairs", "_tools", "draft", "leftover", "marks", "on_malformed", "on_unfinished",
+        "prompt_chunks", "prompt_raws", "region", "scanner", "watch",
     )  # fmt: skip
 
     def __init__(self, template: CompiledTemplate, tools: Tools, on_malformed: Policy, on_unfinished: Policy) -> None:
@@ -73,6 +73,7 @@ class Loop:
         self._begun = False  # whether there is content
         # whether the closer of a region that ended without it may still come: `near`, with nothing between, or `far`
         self._late: Literal["", "near", "far"] = ""
+        self._of_malformed = False  # and whether that region is malformed
         self._rest = ""  # text that turned out not to be of the region that took it
         self._exhausted = False  # whether nothing is looked for any more
         # what of the text to be decided is still the prompt's
@@ -294,10 +295,10 @@ class Loop:
         elif kind == "unwrap":
             self._unwrap(events, found.text, "malformed")
         elif kind == "late":
-            if self._late:
-                self._late = ""
-                self.watch = self._outside
-            else:  # other text has come since
+            late, self._late = self._late, ""
+            self.watch = self._outside
+            # other text has come since, or the region that it closes is text itself
+            if not late or (late == "near" and self._of_malformed and self.on_malformed == "content"):
                 self._take(events, found.text)
         elif kind == "anchor":
             self._stray.close(events)
@@ -379,10 +380,10 @@ class Loop:
         elif region.opened:
             verdict = region.closed(self._tools, self.scanner.allowance)
             self._settle(events, region, verdict, closer)
-            if region.explicit and self._late != "far" and verdict.outcome == "value":
-                field = region.field
-                if field.leaves_late and not (closer and field.within is None):
-                    self._late = "far" if field.ended_by else "near"
+            field = region.field
+            if region.explicit and self._late != "far" and field.leaves_late and not (closer and field.within is None):
+                self._late = "far" if field.ended_by else "near"
+                self._of_malformed = verdict.outcome == "malformed"
         self._leave()
 
     def _settle(self, events: list[Event], region: Region, verdict: Verdict, closer: str) -> None:

@@ -73,6 +73,12 @@ IDS = dialect(
         "transform": {"type": "function", "id": "{id?}", "function": {"name": "{name}", "arguments": "{content}"}},
     }
 )  # fmt: skip
+NUMBERED = dialect(
+    tool_calls={
+        "open": "<c>", "close": "</c>", "content": "json", "transform_each": True,
+        "transform": {"type": "function", "id": "{id?}", "function": {"name": "{name}", "arguments": "{arguments?}"}},
+    }
+)  # fmt: skip
 PAIRS = dialect(
     tool_calls={
         "open": "<t>", "close": "</t>", "content": "json", "transform_each": "pairs",
@@ -184,13 +190,15 @@ CASES: list[tuple[str, Any, str, dict[str, Any], list[tuple[str, str]]]] = [
     ("several leading ones", LLAMA, '{"name": "f", "parameters": {}}\n{"name": "g", "parameters": {}}', {"content": "\n", "tool_calls": [call("f"), call("g")]}, []),
     ("a leading one that is none", LLAMA, '{"name": "f"} then {"name": "g", "parameters": {}}',
      {"content": '{"name": "f"} then {"name": "g", "parameters": {}}'}, [("malformed", '{"name": "f"}')]),
-    ("code that looks like calls", LLAMA, '<py>[int(i) for i in x]</py> ok', {"content": '<py>[int(i) for i in x] ok'}, [("malformed", '<py>[int(i) for i in x]')]),
+    ("code that looks like calls", LLAMA, '<py>[int(i) for i in x]</py> ok', {"content": '<py>[int(i) for i in x]</py> ok'}, [("malformed", '<py>[int(i) for i in x]')]),
     # ------------------------------------------------------------------------------------------------ left out (E10)
     ("citations", CITED, "<think>a <co>b</co: 0:[1,2]></think>The <co>sun</co: 0:[1],1:[0]>.", {"reasoning_content": "a b", "content": "The sun."}, []),
     ("what is no citation", CITED, "a </co> <co b</co: x>", {"content": "a </co> <co b</co: x>"}, []),
     ("cut inside one", CITED, "a <co>b</co: 0:", {"content": "a b</co: 0:"}, []),
     # -------------------------------------------------------------------------------------------- ids and pairs (E8)
     ("the model's own ids", IDS, '[C]f#abc{}[/C][C]g{}[/C]', {"tool_calls": [{"id": "abc", **call("f")}, call("g")]}, []),
+    ("ids that are no text", NUMBERED, '<c>[{"id": 7, "name": "f"}, {"id": null, "name": "g"}, {"id": {}, "name": "h"}, {"id": "", "name": "i"}, {"name": "j"}]</c>',
+     {"tool_calls": [{"id": "7", **call("f")}, call("g"), call("h"), call("i"), call("j")]}, []),
     ("names that are keys", PAIRS, '<t>[{"f": {"a": 1}}, {"g": {}, "h": {"b": "</t>"}}]</t>', {"tool_calls": [call("f", a=1), call("g"), call("h", b="</t>")]}, []),
     ("one object of pairs", PAIRS, '<t>{"f": {"a": 1}}</t>', {"tool_calls": [call("f", a=1)]}, []),
     ("pairs that are none", PAIRS, '<t>[1]</t>', {"content": "<t>[1]</t>"}, [("malformed", "<t>[1]</t>")]),

@@ -36,6 +36,8 @@ class JsonCalls(Writer):
         self._each = each and not sequence
         self._pairs = pairs
         self._tokens = Tokens(syntax)
+        paths = (*route.name.paths, *route.id.paths, *route.arguments.paths)
+        self._deepest = max(map(len, paths), default=0)  # how far below an item anything is looked for
         self._frames: list[_Frame] = []
         self._base = 0  # how many brackets stand around an item
         self._word: str | None = None
@@ -133,6 +135,8 @@ class JsonCalls(Writer):
         if depth == self._base:
             caught = self._captures
             self.calls.append(Call(self._route.name.caught(caught), self._route.id.caught(caught)))
+        if depth - self._base > self._deepest:
+            return ""
         path: Path = tuple(frame.key for frame in self._frames[self._base :])
         if not all(frame.is_object for frame in self._frames[self._base :]):
             return ""
