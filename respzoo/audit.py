@@ -7,6 +7,7 @@ Every check yields remarks: a fault (the family should not be used so), a warnin
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,7 +29,7 @@ __all__ = ["Remark", "audit"]
 DAMAGED = {"truncated", "malformed"}
 JUNK = "Zq7x"
 """A word that no model writes: wherever it is put, it must come back."""
-MOST_SAMPLES = 8
+MOST_SAMPLES = 5
 """How many samples get junk put into them."""
 
 
@@ -150,7 +151,7 @@ def _names(family: Family, plugins: Plugins) -> Iterator[Remark]:
                 if pattern := family.match_name(bare_name(model)):
                     text = f"the pattern {pattern!r} fits {model}, which is {other.name}'s"
                     yield Remark("warning", "ids", "id_patterns", text, "make the pattern narrower")
-    except ValueError as error:  # re.error is one
+    except re.error as error:
         yield Remark("fault", "ids", "id_patterns", f"no regular expression: {error}", "mend it")
 
 
