@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from respzoo.cli.console import RegionPrinter, print_json
+from respzoo.cli.console import Json, RegionPrinter, print_json
 from respzoo.zoo import get
 
 __all__ = ["EXAMPLES", "demo", "samples"]
@@ -31,16 +31,29 @@ def samples() -> dict[str, dict[str, Any]]:
 def demo(
     sample: Annotated[str, typer.Argument(help="One sample only: qwen3 or qwen3_xml.")] = "",
     fast: Annotated[bool, typer.Option("--fast", help="Do not pause between tokens.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Stream bundled model outputs into reasoning, content and tool calls. No network, no model."""
     known = samples()
     if sample and sample not in known:
         raise typer.BadParameter(f"no sample {sample!r}; there are {', '.join(known)}")
     console = Console(highlight=False)
+    if as_json:
+        for name in [sample] if sample else known:
+            print_json(console, told(known[name]), indent=None)
+        return
     pause = PAUSE if console.is_terminal and not fast else 0.0
     for name in [sample] if sample else known:
         play(console, known[name], pause)
     console.print("next: [bold]respzoo list[/] for the families, [bold]respzoo which MODEL[/] for a model's template")
+
+
+def told(sample: dict[str, Any]) -> dict[str, Any]:
+    """A sample and its message, for programs."""
+    template = get(sample["model"])
+    message = template.parse("".join(sample["tokens"]), prefix=sample["prefix"], tools=sample["tools"])
+    facts = {key: sample[key] for key in ("name", "model", "fixture")}
+    return {**facts, "template": template.name, "source": template.source, "message": message}
 
 
 def play(console: Console, sample: dict[str, Any], pause: float) -> None:
