@@ -184,9 +184,9 @@ def _typed(value: Any, schema: Any, root: Schema) -> Any:
     if not types:
         return value.value()
     read = _read(value.text, types, values)
-    if read is value.text and types & {"object", "array"} and "string" not in types:
+    if read is value.text and types & {"object", "array"} and ("string" not in types or value.structured):
         # not JSON, but perhaps what the template's own value parser takes apart
-        parts = value.parts()
+        parts = value.parts(types)
         if isinstance(parts, dict | list):
             return _typed(parts, schema, root)
     return read

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers.utils.chat_parsing.content_parsers import parse_content
 
-from respzoo.content import NAMES, Raw, make, settle_raw
+from respzoo.content import EXTENDED_NAMES, NAMES, Raw, make, settle_raw
 
 
 class Refused(Exception):
@@ -494,3 +494,35 @@ def test_any_sequence_of_calls_comes_back(calls: list[dict[str, Any]]) -> None:
 def test_any_loose_key_comes_back(value: dict[str, Any]) -> None:
     text = "{" + ", ".join(f" {key} :{json.dumps(item)}" for key, item in value.items()) + "}"
     assert extended(text, "json", {"unquoted_keys": "loose"}) == value
+
+
+def test_the_extended_languages_names() -> None:
+    assert set(EXTENDED_NAMES) == {*NAMES, "xml-tree"}
+    with pytest.raises(KeyError):
+        make("xml-tree", TREE)
+
+
+TREE = {"open_tag": r"<(?P<key>\w+)>", "close_tag": r"</(?P<key>\w+)>", "item": "item"}
+
+
+def test_xml_tree_as_the_page_of_the_language_shows_it() -> None:
+    text = "<city>Paris</city><days><item>1</item><item>2</item></days>"
+    assert settle_raw(extended(text, "xml-tree", TREE)) == {"city": "Paris", "days": ["1", "2"]}
+    assert extended("", "xml-tree", TREE) == {}
+
+
+@pytest.mark.parametrize(
+    ("args", "wrong"),
+    [
+        ({}, "needs 'open_tag' and 'close_tag'"),
+        ({"open_tag": "<a>", "close_tag": "</a>"}, "'open_tag': needs a group named 'key'"),
+        ({**TREE, "types": {"a": "object"}}, "'open_tag': needs a group named 'type'"),
+        ({**TREE, "types": {"a": "dict"}}, "'types': expected an object of 'object', 'list' or content parsers"),
+        ({**TREE, "open_tag": "("}, "'open_tag': expected a regular expression"),
+        ({**TREE, "item": ""}, "'item': expected a string"),
+        ({**TREE, "tag_pattern": "x"}, "'tag_pattern' is no argument of 'xml-tree'"),
+    ],
+)
+def test_xml_trees_arguments_are_checked(args: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        make("xml-tree", args, extended=True)

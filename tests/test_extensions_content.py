@@ -699,3 +699,257 @@ def test_inline_tags_made_up(text: str, cuts: Sequence[int]) -> None:
 def test_tags_take_linear_time(spec: Any, opener: str, units: list[str]) -> None:
     for unit in units:
         assert_linear(spec, opener, unit)
+
+
+# --------------------------------------------------------------------------------------------------------------- trees
+
+NAMED_TAGS = template(  # as MiniMax M3 writes them
+    within={"open": "[m]<calls>", "close": "[m]</calls>"}, open_pattern=r'\[m\]<i n="(?P<name>[^"]+)">', close="[m]</i>",
+    content="xml-tree", repeats=True, transform=NAMED,
+    content_args={"open_tag": r"\[m\]<(?P<key>[^<>/\s]+)>", "close_tag": r"\[m\]</(?P<key>[^<>/\s]+)>", "item": "item"},
+)  # fmt: skip
+TYPED_TAGS = template(  # as Command 5 does
+    within={"open": "<calls>", "close": "</calls>"}, open_pattern=r'<call id="\d+" name="(?P<name>[^"]+)">', close="</call>",
+    content="xml-tree", repeats=True, transform=NAMED,
+    content_args={
+        "open_tag": r'<v(?: name="(?P<key>[^"]*)")?(?: type="(?P<type>\w+)")?>', "close_tag": "</v>", "unescape_keys": True,
+        "types": {"raw": {"name": "text", "args": {"strip": False}}, "json": {"name": "json"}, "dict": "object", "list": "list"},
+    },
+)  # fmt: skip
+TREE_TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "g",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "n": {"type": "integer"}, "s": {"type": "string"}, "l": {"type": "array", "items": {"type": "number"}},
+                    "o": {"type": "object", "properties": {"n": {"type": "integer"}, "l": {"type": ["array", "null"], "items": {"type": "object", "properties": {"b": {"type": "boolean"}}}}}},
+                    "e": {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"n": {"type": "integer"}}}]},
+                },
+            },
+        },
+    }
+]  # fmt: skip
+
+
+def named_tag(key: str, value: Any) -> str:
+    if isinstance(value, dict):
+        value = "".join(named_tag(name, item) for name, item in value.items())
+    elif isinstance(value, list):
+        value = "".join(named_tag("item", item) for item in value)
+    return f"[m]<{key}>{value}[m]</{key}>"
+
+
+def typed_tag(key: str | None, value: Any) -> str:
+    name = "" if key is None else f' name="{key.replace("&", "&amp;").replace(chr(34), "&quot;")}"'
+    if isinstance(value, dict):
+        return f'<v{name} type="dict">{"".join(typed_tag(name, item) for name, item in value.items())}</v>'
+    if isinstance(value, list):
+        return f'<v{name} type="list">{"".join(typed_tag(None, item) for item in value)}</v>'
+    if isinstance(value, str):
+        return f'<v{name} type="raw">{value}</v>'
+    return f'<v{name} type="json">{json.dumps(value)}</v>'
+
+
+def named(name: str, **arguments: Any) -> str:
+    return f'[m]<i n="{name}">' + "".join(named_tag(key, value) for key, value in arguments.items()) + "[m]</i>"
+
+
+def typed(name: str, **arguments: Any) -> str:
+    return (
+        f'<call id="0" name="{name}">' + "".join(typed_tag(key, value) for key, value in arguments.items()) + "</call>"
+    )
+
+
+def grown(spec: Any, text: str) -> list[Any]:
+    parser = respzoo.ResponseParser(spec, prefix="", tools=TREE_TOOLS)
+    parser.feed(text)
+    return [call["function"]["arguments"] for call in parser.finalize()[0].get("tool_calls", [])]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without", "with_schema"),
+    [
+        ({"s": "x", "n": "7"}, {"s": "x", "n": "7"}, {"s": "x", "n": 7}),
+        ({"s": ""}, {"s": ""}, {"s": ""}),
+        ({"s": " a\n<b>1</b>\n"}, {"s": " a\n<b>1</b>\n"}, {"s": " a\n<b>1</b>\n"}),
+        ({"o": {"n": "1", "l": [{"b": "true"}, {"b": "no"}], "x": "y"}}, None, {"o": {"n": 1, "l": [{"b": True}, {"b": "no"}], "x": "y"}}),
+        ({"o": {"l": []}, "l": ["1", "2.5"]}, {"o": {"l": ""}, "l": ["1", "2.5"]}, {"o": {"l": []}, "l": [1, 2.5]}),
+        ({"l": [], "o": {}}, {"l": "", "o": ""}, {"l": [], "o": {}}),
+        ({"l": {"a": "1", "b": "2"}}, {"l": {"a": "1", "b": "2"}}, {"l": [1, 2]}),  # a list by the schema's word
+        ({"o": ["1"]}, {"o": ["1"]}, {"o": {"item": "1"}}),
+        ({"s": {"k": "v"}}, {"s": {"k": "v"}}, {"s": "[m]<k>v[m]</k>"}),
+        ({"e": {"n": "1"}}, {"e": {"n": "1"}}, {"e": {"n": 1}}),
+        ({"e": "x"}, {"e": "x"}, {"e": "x"}),
+        ({"x": [[["1"], "2"], {"y": ["3"]}]}, None, {"x": [[["1"], "2"], {"y": ["3"]}]}),
+    ],
+)  # fmt: skip
+def test_tags_named_by_their_keys(arguments: Any, without: Any, with_schema: Any) -> None:
+    without = without or arguments
+    written = f"a[m]<calls>{named('h', **arguments)}\n{named('g', **arguments)}[m]</calls>b"
+    assert read(NAMED_TAGS, written) == Result([("h", without), ("g", without)], "ab", [])
+    assert grown(NAMED_TAGS, written) == [without, with_schema]
+    lined = written.replace("[m]<", "\n[m]<").replace("]</i>", "]</i>\n") if "" not in arguments.values() else written
+    assert read(NAMED_TAGS, named("h", **arguments)).calls == [("h", without)]
+    assert len(read(NAMED_TAGS, lined).calls) == 2
+
+
+def test_a_key_more_than_once_is_a_list() -> None:
+    assert read(
+        NAMED_TAGS, '[m]<i n="h">[m]<a>1[m]</a>[m]<a>2[m]</a>[m]<b>[m]<c>1[m]</c>[m]<c>2[m]</c>[m]</b>[m]</i>'
+    ).calls == [("h", {"a": ["1", "2"], "b": {"c": ["1", "2"]}})]
+
+
+def test_tags_in_text_are_text() -> None:
+    quoted = named("g", a="1", l=["2"])
+    for text in (
+        "x [m]<k>1[m]</k> y",
+        f"see {quoted}",
+        f"{quoted} above",
+        f"see {quoted} above",
+        "[m]</b> x",
+        "[m]</i> x",
+        "a [m]</s> b",
+        "[m]<",
+        "</s>",
+    ):
+        assert read(NAMED_TAGS, named("h", s=text, t="u")).calls == [("h", {"s": text, "t": "u"})], text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, -1.5, "", " 02139\n", "<b>x</b>", [], {}, [[], {}], {"a": {"b": [None, "x", {"c": 1}]}}, {"k&\"<": "&amp;"}, "</v> x",
+     '<v name="x" type="raw">1</v>', 'see <v type="dict"><v name="a" type="json">1</v></v>', 'lone <v name="x">', "</call>", "<calls></calls>"],
+)  # fmt: skip
+def test_tags_that_state_their_types(value: Any) -> None:
+    arguments = {"a": value, "l": [value, value], "o": {"k": value}}
+    assert read(TYPED_TAGS, f"x<calls>{typed('g', **arguments)}{typed('h', z=value)}</calls>y") == Result(
+        [("g", arguments), ("h", {"z": value})], "xy", []
+    )
+
+
+def test_a_quoted_call_in_typed_tags() -> None:
+    quoted = typed("g", a="1", b=[2, {"c": "</v> x"}])
+    for text in (quoted, f"see {quoted} above", typed("g") + typed("g", a=typed("k")), f"{quoted}\n{quoted}."):
+        assert read(TYPED_TAGS, typed("f", s=text, t=text) + typed("h")).calls == [
+            ("f", {"s": text, "t": text}),
+            ("h", {}),
+        ], text
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        ('<v name="n">7</v><v name="s">7</v>', {"n": 7, "s": "7"}),  # no type: the schema's
+        ('<v name="n" type="json">7 7</v>', {"n": "7 7"}),
+        ('<v name="n" type="json">"7"</v>', {"n": "7"}),
+        ('<v name="n" type="other">7</v>', {"n": 7}),
+        ('<v name="o" type="dict">\n <v name="n" type="json">1</v>\n</v>\n', {"o": {"n": 1}}),
+        ('<v name="o"><v name="n" type="json">1</v></v>', {"o": {"n": 1}}),
+    ],
+)
+def test_tags_without_a_type_or_not_of_it(body: str, arguments: Any) -> None:
+    assert read(TYPED_TAGS, f'<call id="0" name="f">{body}</call>').calls == [("f", arguments)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["x", '<v name="a" type="dict">x</v>', '<v name="a" type="list"><v type="json">1</v>,</v>', '<v name="a" type="dict"><v type="json">1</v></v>',
+     '<v type="json">1</v>', '<v name="a" type="raw">1</v> and', '<v name="a" type="json">1</v><v name="a" type="json">1</v>', "</v>",
+     '<v name="o" type="dict"><v name="a" type="raw">1</v>'],
+)  # fmt: skip
+def test_trees_that_are_none(body: str) -> None:
+    text = f'<call id="0" name="f">{body}</call>'
+    assert read(TYPED_TAGS, f"{text}{typed('g')}") == Result([("g", {})], text, [(text, "malformed")])
+    assert read(TYPED_TAGS, text) == malformed(text)
+
+
+@pytest.mark.parametrize(("spec", "write"), [(NAMED_TAGS, named), (TYPED_TAGS, typed)], ids=["named", "typed"])
+def test_a_tree_cut_off(spec: Any, write: Any) -> None:
+    quoted = write("g", a="1", b=["2"])
+    text = write("f", o={"k": ["1", "2"], "s": f"see {quoted} above"}, s="x")
+    closer = "[m]</i>" if spec is NAMED_TAGS else "</call>"
+    for size in range(text.index(">") + 1, len(text)):
+        result = read(spec, text[:size])
+        assert result.calls == [], text[:size]
+        assert result.dropped == [(text[:size], "malformed" if closer in text[:size] else "unfinished")]
+
+
+def test_a_tag_never_closed_does_not_swallow_the_next_call() -> None:
+    text = '<call id="0" name="f"><v name="a" type="raw">1</call>'
+    for behind in (typed("g", b=2), f"\n{typed('g', b=2)}", f"</calls>\n<calls>{typed('g', b=2)}"):
+        result = read(TYPED_TAGS, text + behind)
+        assert ("g", {"b": 2}) in result.calls or "</calls>" in behind
+        assert all(name == "g" for name, _ in result.calls)
+    assert read(TYPED_TAGS, f"<calls>{text}</calls>").dropped[0] == (text, "malformed")
+
+
+def test_trees_are_cut_at_a_depth() -> None:
+    for depth, good in ((100, True), (101, False), (5_000, False)):
+        body = '<v name="a" type="list">' + '<v type="list">' * (depth - 1) + "</v>" * depth
+        result = outcome(TYPED_TAGS, [f'<call id="0" name="f">{body}</call>'])[0]
+        assert bool(result.calls) is good
+    deep = "[m]<a>" * 5_000 + "[m]</a>" * 5_000
+    assert not outcome(NAMED_TAGS, [f'[m]<i n="f">{deep}[m]</i>'])[0].calls
+
+
+@profile
+@given(
+    pieces('[m]<i n="f">', '[m]<i n="f">[m]<a>', "[m]</i>", "[m]<a>", "[m]</a>", "[m]<item>", "[m]</item>", "x", "\n", "[m]<", "[m]<calls>", "[m]</calls>"), places
+)  # fmt: skip
+def test_named_trees_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(NAMED_TAGS, text, cuts)
+    one_answer(NAMED_TAGS, f'[m]<i n="f">[m]<a>{text}', cuts)
+
+
+@profile
+@given(
+    pieces('<call id="0" name="f">', "</call>", '<v name="a" type="dict">', '<v name="b" type="raw">', '<v type="json">', "</v>", "1", "\n", "<v", "<calls>", "</calls>"), places
+)  # fmt: skip
+def test_typed_trees_made_up(text: str, cuts: Sequence[int]) -> None:
+    one_answer(TYPED_TAGS, text, cuts)
+    one_answer(TYPED_TAGS, f'<call id="0" name="f"><v name="a" type="list">{text}', cuts)
+
+
+tree_text = st.text('a<>/v \n&"é1', max_size=10).filter(lambda text: "<v" not in text and "</v" not in text)
+tree_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | tree_text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(tree_text, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@profile
+@given(st.lists(st.dictionaries(tree_text, tree_values, max_size=3), min_size=1, max_size=3))
+def test_typed_trees_come_back(calls: list[dict[str, Any]]) -> None:
+    written = "".join(typed("h", **arguments) for arguments in calls)
+    assert read(TYPED_TAGS, f"<calls>{written}</calls>").calls == [("h", arguments) for arguments in calls]
+
+
+strings = st.recursive(
+    st.text('ab <>/\n"é', min_size=1, max_size=8),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, min_size=1, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@profile
+@given(st.dictionaries(st.sampled_from("stuv"), strings))
+def test_named_trees_come_back(arguments: dict[str, Any]) -> None:
+    assert read(NAMED_TAGS, named("h", **arguments)).calls == [("h", arguments)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "opener", "units"),
+    [
+        (NAMED_TAGS, '[m]<i n="f">[m]<a>', ["[m]<a>", "[m]</a>", "[m]</a> x", "[m]</i>", "[m]</i> x", "[m]<a>[m]</a>", '[m]<i n="f">[m]<a>', "\n"]),
+        (TYPED_TAGS, '<call id="0" name="f"><v name="a" type="raw">', ["<v>", "</v>", "</v> x", "</call>", "<v>1</v>", '<v name="', '<call id="0" name="f"><v>', "\n "]),
+    ],
+)  # fmt: skip
+def test_trees_take_linear_time(spec: Any, opener: str, units: list[str]) -> None:
+    for unit in units:
+        assert_linear(spec, opener, unit)

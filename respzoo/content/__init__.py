@@ -13,6 +13,7 @@ from respzoo.content.python_call_list import PythonCallList, read_literal
 from respzoo.content.tags import Pair, TagLexer
 from respzoo.content.text import Bool, Float, Int, Text
 from respzoo.content.xml_inline import XmlInline
+from respzoo.content.xml_tree import XmlTree
 
 __all__ = [
     "EXTENDED_NAMES",
@@ -35,7 +36,7 @@ _PARSERS: dict[str, type[ContentParser]] = {
 }
 NAMES = tuple(_PARSERS)
 """All content parsers' names."""
-EXTENDED_NAMES = NAMES
+EXTENDED_NAMES = (*NAMES, XmlTree.name)
 """And those that the extended language adds."""
 
 
@@ -47,7 +48,7 @@ def make(name: str, args: Mapping[str, Any], *, extended: bool = False) -> Conte
         regex.error: a pattern among the arguments does not compile.
         ValueError: `extended`, and an argument is unknown or none of what it may be.
     """
-    parser = _PARSERS[name]
+    parser = XmlTree if extended and name == XmlTree.name else _PARSERS[name]
     if extended and (wrong := faults(name, parser.arguments, args)):
         raise ValueError("; ".join(wrong))
 

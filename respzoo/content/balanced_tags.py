@@ -31,7 +31,7 @@ from respzoo.content.tags import ENDINGS, Pair, TagLexer, fullmatch, search, sta
 from respzoo.delimiters import Delimiter, Found, WatchList
 from respzoo.patterns import Unsupported
 
-__all__ = ["BalancedTagLexer", "BalancedTagRules"]
+__all__ = ["BalancedTagLexer", "BalancedTagRules", "ClosingProofs"]
 
 _NAMED = re.compile(r"\(\?P?<(?![=!])\w+>")
 _TAG_NAME = re.compile(r"<([^<>\s/=?!()\[\]\\]+)")
@@ -63,15 +63,39 @@ class BalancedTagRules:
         behind: Sequence[Delimiter],
         plain: bool,
     ) -> None:
-        end = close.pattern.pattern
-        later_end = _NAMED.sub("(", end)
-        another = _short(opening)
+        proofs = ClosingProofs(field, close, opening, open=open, behind=behind)
         tokens = [
             Delimiter.regex("next", field, rf"(?:{closing})\s*?(?:{opening})"),
-            Delimiter.regex("end", field, rf"(?:{closing}){ENDINGS}(?P<region_end>{end})"),
+            Delimiter.regex("end", field, rf"(?:{closing}){ENDINGS}(?P<region_end>{close.pattern.pattern})"),
             Delimiter.regex("closing", field, rf"(?:{closing})"),
-            Delimiter.regex("open", field, another),
+            Delimiter.regex("open", field, _short(opening)),
+            *proofs.calls,
         ]
+        self.proofs = proofs
+        self.between = WatchList([close, Delimiter.regex("tag", field, opening)], plain=plain)
+        self.inside = WatchList([*tokens, *proofs.ends], plain=plain)
+        self.quoted = WatchList([*tokens, proofs.region], plain=plain)
+        self.closing = regex.compile(closing, regex.DOTALL)
+        self.close = close.pattern
+        self.spaced = closing.startswith("\\s")  # white space around a value is markup
+        self.alone = opening.endswith("\\n?")  # the template writes a line break behind an opening tag
+        self.unmistakable = _NAMED.sub("(", opening).count("<") > 1
+
+
+class ClosingProofs:
+    """What proves a region's closer inside a value: another call behind it (`closed`), or the end of all (`last`).
+
+    Attributes:
+        ends: these two; `last` never matches, it holds back what may be the end.
+        calls: a call that begins in a value (`call`), and one without arguments.
+        region: the closer alone.
+    """
+
+    def __init__(
+        self, field: str, close: Delimiter, opening: str, *, open: Delimiter | None, behind: Sequence[Delimiter]
+    ) -> None:
+        end = close.pattern.pattern
+        later_end = _NAMED.sub("(", end)
         # closing tags of the opener's own markup may stand before the closer: the manual's template closes with
         # </tool_call> and leaves </function> inside
         names = [] if open is None else _TAG_NAME.findall(_NAMED.sub("(", open.pattern.pattern).replace("\\", ""))
@@ -79,21 +103,20 @@ class BalancedTagRules:
         closer = rf"(?:(?:{own})\s*)*?(?P<region_end>{_bare(end)})"
         more = "|".join(["\\s", *(f"(?:{one.pattern.pattern})" for one in behind)])
         last = rf"{closer}(?:{more})*"
-        ends = [Delimiter.regex("last", field, rf"{last}{_NEVER}")]
+        self.ends = [Delimiter.regex("last", field, rf"{last}{_NEVER}")]
+        self.calls: list[Delimiter] = []
         if open is not None and (call := _call(open)) is not None:
-            begins = rf"(?:{call})\s*?(?:{_NAMED.sub('(', another)})"
+            begins = rf"(?:{call})\s*?(?:{_NAMED.sub('(', _short(opening))})"
             nothing = rf"(?:{call})\s*?(?:{later_end})"
-            tokens += [Delimiter.regex("call", field, begins), Delimiter.regex("empty call", field, nothing)]
-            ends.append(Delimiter.regex("closed", field, rf"{closer}\s*(?:{begins}|{nothing})"))
-        self.between = WatchList([close, Delimiter.regex("tag", field, opening)], plain=plain)
-        self.inside = WatchList([*tokens, *ends], plain=plain)
-        self.quoted = WatchList([*tokens, Delimiter.regex("region", field, _bare(later_end))], plain=plain)
-        self.closing = regex.compile(closing, regex.DOTALL)
-        self.close = close.pattern
-        self.last = regex.compile(last, regex.DOTALL)
-        self.spaced = closing.startswith("\\s")  # white space around a value is markup
-        self.alone = opening.endswith("\\n?")  # the template writes a line break behind an opening tag
-        self.unmistakable = _NAMED.sub("(", opening).count("<") > 1
+            self.calls += [Delimiter.regex("call", field, begins), Delimiter.regex("empty call", field, nothing)]
+            self.ends.append(Delimiter.regex("closed", field, rf"{closer}\s*(?:{begins}|{nothing})"))
+        self.region = Delimiter.regex("region", field, _bare(later_end))
+        self._last = regex.compile(last, regex.DOTALL)
+
+    def place(self, tail: str) -> tuple[int, int] | None:
+        """Where the closer stands in text that was held back until the end of the output."""
+        match = fullmatch(self._last, tail)
+        return None if match is None else match.span("region_end")
 
 
 def _call(open: Delimiter) -> str | None:
@@ -205,7 +228,7 @@ class BalancedTagLexer(TagLexer):
         return None
 
     def close_in_tail(self, parts: Sequence[str], tail: str) -> tuple[int, int] | None:
-        if not self._stack or self._quotes or (match := fullmatch(self._rules.last, tail)) is None:
+        if not self._stack or self._quotes or (place := self._rules.proofs.place(tail)) is None:
             return None
         value = self._stack[-1]
         assert value is not None
@@ -213,7 +236,11 @@ class BalancedTagLexer(TagLexer):
         if search(self._rules.close, text) is not None:
             return None  # the value quotes closers, and this may be one more
         self._complete(parts)
-        return match.span("region_end")
+        return place
+
+    @property
+    def certain(self) -> bool:
+        return len(self._stack) == 1
 
     def _look_at_text(self, text: str) -> None:
         if _ONLY_CLOSING_TAGS.fullmatch(text) is None:

@@ -8,7 +8,7 @@ made for one region; the watch lists that it switches between are compiled with 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Protocol, cast
 
 from respzoo.content.arguments import Argument
@@ -30,8 +30,14 @@ class Raw:
         self.text = text
         self._parse = parse
 
-    def parts(self) -> Any:
-        """The value without a schema, what is raw inside it still so. Raises ValueError as the value parser does."""
+    @property
+    def structured(self) -> bool:
+        """Whether it is seen to be more than text."""
+        return False
+
+    def parts(self, types: Set[str] = frozenset()) -> Any:
+        """The value without a schema, what is raw inside it still so; or, of these JSON types, the one that it can be.
+        Raises ValueError as the value parser does."""
         return self.text if self._parse is None else self._parse(self.text)
 
     def value(self) -> Any:
