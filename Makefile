@@ -6,7 +6,7 @@ VLLM := .venv-vllm/bin/python
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test serve test-vllm lint types bench suite bench-vllm catalogue clean
+.PHONY: help demo test serve test-vllm lint types bench suite bench-vllm catalogue picture browser clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -41,6 +41,13 @@ bench-vllm: .venv-vllm  ## cost of a streamed token in vLLM beside its stock par
 
 catalogue: $(BIN)/.demo  ## rewrite the README's table of families
 	$(BIN)/python tools/catalogue.py
+
+picture: $(BIN)/.demo browser  ## the README's picture of respzoo explain
+	$(BIN)/python tools/explain_shot.py
+
+# A browser that is there already is taken, whatever it is called (tools/browser.py).
+browser:  ## Chromium, in which a test opens explain's page (installs Debian's, as root)
+	@$(PYTHON) tools/browser.py || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium; }
 
 clean:  ## forget the environments and caches
 	rm -rf .venv .venv-vllm .cache .pytest_cache .ruff_cache .hypothesis

@@ -87,6 +87,7 @@ def readers() -> Generator[dict[str, Any], None, None]:
         for name in sys.modules.keys() - before.keys():
             if name.partition(".")[0] in {"vllm", "sglang", "openai", "xgrammar", "msgspec"}:
                 del sys.modules[name]
+        sys.modules.update(before)  # and what was there is there again
 
 
 class Transformers:
