@@ -104,8 +104,9 @@ class Transformers:
 
     def parse(self, spec: Mapping[str, Any], text: str, prefix: str, tools: list[Any] | None) -> Message:
         parsed = self.parsing.parse_response(text, spec, prefix=prefix, tools=tools)
-        calls = parsed.get("tool_calls") or []
-        return _message(parsed.get("reasoning_content"), parsed.get("content"), [call["function"] for call in calls])
+        functions = [call["function"] for call in parsed.get("tool_calls") or []]
+        calls = [{key: function[key] for key in ("name", "arguments") if key in function} for function in functions]
+        return _message(parsed.get("reasoning_content"), parsed.get("content"), calls)
 
 
 class Vllm:
