@@ -141,7 +141,7 @@ class ReplyReader(engine.Parser):
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[Any] | None]:
-        stream = self._begin(request, self._prompt_ids, model_output)
+        stream = self._begin(request, self._prompt_ids, model_output, streamed=False)
         spans = self._spans
         special = spans.of(model_output, model_output_token_ids, finished=True) if spans is not None else None
         deltas = stream.feed(model_output, special)
@@ -163,7 +163,7 @@ class ReplyReader(engine.Parser):
     ) -> Any:
         stream = self._stream
         if stream is None:
-            stream = self._stream = self._begin(request, prompt_token_ids or self._prompt_ids, "")
+            stream = self._stream = self._begin(request, prompt_token_ids or self._prompt_ids, "", streamed=True)
         spans = self._spans
         special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
         deltas = stream.feed(delta_text, special)
@@ -185,7 +185,7 @@ class ReplyReader(engine.Parser):
 
     # how a reply is read
 
-    def _begin(self, request: Any, prompt_ids: Sequence[int] | None, output: str) -> MessageStream:
+    def _begin(self, request: Any, prompt_ids: Sequence[int] | None, output: str, *, streamed: bool) -> MessageStream:
         if (count_earlier := getattr(self, "_initialize_history_tool_call_cnt", None)) is not None:  # since 0.28
             count_earlier(request)
         plan = self._plan
@@ -198,7 +198,7 @@ class ReplyReader(engine.Parser):
             prefix=prefix,
             tools=_tool_dicts(request.tools) if calls else None,
             special_tokens=plan.special_tokens,
-            **self.policies,
+            **(self.policies if streamed else {**self.policies, "arguments": "complete"}),
         )
         spans = SpanReader(plan, template)
         self._spans = spans if spans.known else None

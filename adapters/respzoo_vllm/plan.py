@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import respzoo
 from respzoo import ResponseTemplate, UnknownModelError
-from respzoo.fields import CALLS, REASONING_NAMES
+from respzoo.fields import CALLS
 from respzoo.spans import special_texts
 from respzoo_vllm.prompt import Gate, PromptReader, syntaxes
+from respzoo_vllm.variant import without
 
 __all__ = ["CHOICES", "Plan", "announce", "find_template", "is_harmony", "plan_for", "policies", "stock_grammar"]
 
@@ -39,23 +40,10 @@ class Plan:
         self._variants = {(True, True): template}
 
     def variant(self, *, reasoning: bool, tools: bool) -> ResponseTemplate:
-        """The template without the fields that are not asked for: their text, markers and all, is content then."""
+        """The template without the fields that are not asked for."""
         found = self._variants.get((reasoning, tools))
         if found is None:
-            spec = self.template.spec
-            kept = {
-                name
-                for name in spec["fields"]
-                if (reasoning or name not in REASONING_NAMES) and (tools or name != CALLS)
-            }
-            fields = {name: _of_kept(field, kept) for name, field in spec["fields"].items() if name in kept}
-            given: dict[str, Any] = spec.get("defaults") or {}
-            defaults = {name: value for name, value in given.items() if name not in spec["fields"]}
-            found = ResponseTemplate(
-                {**spec, "defaults": defaults, "fields": fields or {"content": {}}},
-                name=self.template.name,
-                source=self.template.source,
-            )
+            found = without(self.template, reasoning=reasoning, tools=tools)
             self._variants[reasoning, tools] = found
         return found
 
@@ -65,15 +53,6 @@ class Plan:
         if self.gate.openers and any(0 <= output.find(text) < opened for text in self.gate.closers):
             return self.reader.literal + self.gate.openers[0]
         return ""
-
-
-def _of_kept(field: Any, kept: Collection[str]) -> Any:
-    """A field, or each of its syntaxes, that only fields which are there end."""
-    if isinstance(field, list):
-        return [_of_kept(syntax, kept) for syntax in cast("list[Any]", field)]
-    ended_by = [name for name in field.get("ended_by", ()) if name in kept]
-    rest = {key: value for key, value in field.items() if key != "ended_by"}
-    return {**rest, "ended_by": ended_by} if ended_by else rest
 
 
 def plan_for(tokenizer: Any, template: ResponseTemplate | None) -> Plan:

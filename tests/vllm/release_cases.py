@@ -6,9 +6,12 @@ Nothing is served: the adapter is driven as the API server and the engine core d
 from __future__ import annotations
 
 import functools
+import json
 import logging
+import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,11 +133,25 @@ def streamed(
     return reasoning, content, [(name, arguments) for name, arguments in calls.values()]
 
 
+def finished(reply: Reply) -> Reply:
+    """Without a call that was begun and that the model did not finish: a stream takes nothing back."""
+    return reply[0], reply[1], [(name, arguments) for name, arguments in reply[2] if is_json(arguments)]
+
+
+def is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
 def both(cls: Any, text: str, request: Any, **options: Any) -> Reply:
     """The reply, which must be the same whole and streamed by one, three and fifty tokens."""
     found = whole(cls, text, request, **options)
+    assert finished(found) == found
     for size in (1, 3, 50):
-        assert streamed(cls, text, request, size=size, **options) == found
+        assert finished(streamed(cls, text, request, size=size, **options)) == found
     return found
 
 
@@ -203,8 +220,11 @@ def test_odd_replies(text: str, expected: Reply) -> None:
     assert both(parser_class(), text, chat()) == expected
 
 
-def test_cut_anywhere() -> None:
-    """A reply that the token limit cuts: whole equals streamed, and no call is made of half a call."""
+@pytest.mark.parametrize("arguments", ["complete", "stream"])
+def test_cut_anywhere(monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
+    """A reply that the token limit cuts: whole equals streamed, and no call is made of half a call; one that has begun to
+    be streamed is no more than the beginning of the call."""
+    monkeypatch.setenv("RESPZOO_ARGUMENTS", arguments)
     cls, request, ids = parser_class(), chat(), encode(TWICE)
     calls = [("get_weather", '{"city": "Zürich 🌦"}'), ("get_weather", '{"city": "東京", "days": 3}')]
     for end in range(len(ids)):
@@ -212,7 +232,13 @@ def test_cut_anywhere() -> None:
         if text.endswith("\ufffd"):
             continue  # a server shows no half of a character
         found = whole(cls, text, request)
-        assert streamed(cls, text, request) == found, text
+        stream = streamed(cls, text, request)
+        assert finished(stream) == found, text
+        begun = stream[2][len(found[2]) :]
+        assert len(begun) <= (arguments == "stream"), text
+        for (name, some), (expected, all_of_it) in zip(begun, calls[len(found[2]) :], strict=False):
+            assert name == expected
+            assert all_of_it.startswith(some)
         assert "Two, I think.\n".startswith(found[0]), text
         assert "Let me check.\n".startswith(found[1]), text
         assert found[2] == calls[: len(found[2])], text
@@ -613,7 +639,7 @@ def test_quoted_markup_is_text(marked: str, expected: Reply) -> None:
     options: dict[str, Any] = {"prompt": HARMONY_PROMPT, "tokenizer": tokenizer, "ids": ids}
     assert whole(cls, text, chat(), **options) == expected
     for size in (1, 2, 3, 7, 1000):
-        assert streamed(cls, text, chat(), size=size, **options) == expected
+        assert finished(streamed(cls, text, chat(), size=size, **options)) == expected
     # with the stop token's id and without its text
     stopped = {**options, "ids": [*ids, *tokenizer.encode("<|return|>", add_special_tokens=False)]}
     assert whole(cls, text, chat(), **stopped) == expected
@@ -635,8 +661,34 @@ def test_where_text_is_behind_its_ids_it_is_read_as_text(
     assert as_text != expected or marked == QUOTED[1][0]
     for behind in (1, 4, 30):
         said.clear()
-        assert streamed(cls, text, chat(), ids=ids, behind=behind, **options) == as_text
+        assert finished(streamed(cls, text, chat(), ids=ids, behind=behind, **options)) == as_text
         assert sum("quoted markup will be read as markup" in line for line in said) == 1
+
+
+ROOT = Path(__file__).resolve().parents[2]
+DAMAGE = [json.loads(line) for line in (ROOT / "tests" / "data" / "damage.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("case", DAMAGE, ids=lambda case: f"{case['damage']}-{case['model']}".replace(" ", "_"))
+def test_damage(case: dict[str, Any]) -> None:
+    """docs/damage.md through the adapter: what the reply has, and so what vLLM calls its end."""
+    lines = [line.split("|") for line in (ROOT / "docs" / "damage.md").read_text("utf-8").splitlines()]
+    (row,) = (cells for cells in lines if len(cells) == 11 and cells[1].strip() == case["damage"])
+    harmony = "gpt-oss" in case["model"]
+    cls = parser_class(model=case["model"], is_harmony=harmony)
+    tokenizer = harmony_tokenizer() if harmony else tokenizer_of(byte_tokenizer(), case["model"])
+    offered = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}}]
+    reasoning, content, calls = both(
+        cls, case["text"], chat(offered if case.get("tools", True) else None), prompt="", tokenizer=tokenizer
+    )
+    if not case.get("tools", True):
+        case = {
+            "content": case["text"].removesuffix("<|call|>")
+        }  # harmony has no text outside regions: its closer ends one
+    assert (reasoning, content) == (case.get("reasoning_content", ""), case.get("content", ""))
+    assert [(name, json.loads(arguments)) for name, arguments in calls] == [(n, a) for n, a in case.get("calls", ())]
+    found = {"reasoning_content": reasoning, "content": content, "tool_calls": calls}
+    assert set(re.findall(r"`(\w+)`", row[8])) == {name for name, value in found.items() if value}
 
 
 def test_markers_that_are_no_special_tokens_are_found_as_text() -> None:
