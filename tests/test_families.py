@@ -80,6 +80,12 @@ EXTENSIONS = {"omit_pattern", "sequence", "raw_strings", "types", "unescape_keys
 """Arguments of content parsers that the dialect has, and the plain language ignores."""
 
 
+def reads_otherwise(field: Mapping[str, Any]) -> bool:
+    """Whether a field uses what the plain language takes for something else."""
+    paths = re.findall(r"\{([^{}\"]*)\}", json.dumps(field.get("transform")))
+    return bool(EXTENSIONS & field.get("content_args", {}).keys()) or any(set("|?") & set(path) for path in paths)
+
+
 def in_dialect(family: Family) -> bool:
     return "dialect" in family.spec
 
@@ -119,7 +125,7 @@ def test_the_dialect_is_needed(family: Family) -> None:
         return
     spec = {key: value for key, value in family.spec.items() if key != "dialect"}
     fields = [field for name in spec["fields"] for field in syntaxes(family, name)]
-    if not any(EXTENSIONS & field.get("content_args", {}).keys() for field in fields):
+    if not any(reads_otherwise(field) for field in fields):
         with pytest.raises(TemplateError):
             ResponseTemplate(spec)
 
