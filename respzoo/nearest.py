@@ -124,6 +124,9 @@ class Nearest:
         for name, field in fields.items():
             if (wrapper := field.pop("within", None)) is not None:
                 self._unwrap(f"$.fields.{name}", field, wrapper, fields[implicit] if implicit else None)
+        if implicit is not None:
+            for name in fields.keys() - {implicit}:
+                self._tail(f"$.fields.{name}.close_pattern", fields[name].get("close_pattern", ""), fields[implicit])
         openers = {
             name: _without_names(opener) for name, field in fields.items() if (opener := pattern_of(field, "open"))
         }
@@ -148,6 +151,15 @@ class Nearest:
                 opener = pattern_of(field, "open")
                 field.pop("open", None)
                 field["open_pattern"] = rf"\A(?:{opener})?|(?:{opener})" if opener else r"\A"
+
+    def _tail(self, path: str, closer: str, implicit: dict[str, Any]) -> None:
+        """Other readers do not wait for what may lengthen a closer (D5): a tail that comes late must not be text."""
+        tail = _optional_end(closer)
+        if tail is not None:
+            before = pattern_of(implicit, "close")
+            implicit.pop("close", None)
+            implicit["close_pattern"] = _either([before, tail])
+            self.lose(path, f"{tail} alone is swallowed, too")
 
     def _unwrap(
         self, path: str, field: dict[str, Any], wrapper: Mapping[str, Any], implicit: dict[str, Any] | None
@@ -181,6 +193,19 @@ def each(name: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _either(patterns: Iterable[str | None]) -> str:
     return "|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns) if pattern is not None)
+
+
+def _optional_end(pattern: str) -> str | None:
+    """What stands in the `(?:…)?` with which a pattern ends."""
+    opened: list[int] = []
+    for match in regex.finditer(r"\\.|\[(?:\\.|[^\]\\])*\]|[()]", pattern, regex.DOTALL):
+        if match[0] == "(":
+            opened.append(match.start())
+        elif match[0] == ")":
+            start = opened.pop()
+            if match.end() == len(pattern) - 1 and pattern.endswith("?") and pattern.startswith("(?:", start):
+                return pattern[start + 3 : match.start()]
+    return None
 
 
 def _texts(value: str | list[str]) -> list[str]:

@@ -103,10 +103,16 @@ class Transformers:
         return self.templates.load_response_template(spec)
 
     def parse(self, spec: Mapping[str, Any], text: str, prefix: str, tools: list[Any] | None) -> Message:
-        parsed = self.parsing.parse_response(text, spec, prefix=prefix, tools=tools)
+        parsed = self.feed(spec, [text], prefix, tools)
         functions = [call["function"] for call in parsed.get("tool_calls") or []]
         calls = [{key: function[key] for key in ("name", "arguments") if key in function} for function in functions]
         return _message(parsed.get("reasoning_content"), parsed.get("content"), calls)
+
+    def feed(self, spec: Mapping[str, Any], pieces: list[str], prefix: str, tools: list[Any] | None) -> Message:
+        parser = self.parsing.ResponseParser(spec, prefix=prefix, tools=tools)
+        for piece in pieces:
+            parser.feed(piece)
+        return parser.finalize()[0]
 
 
 class Vllm:

@@ -63,6 +63,31 @@ def test_every_family_in_another_reader(dialect: Any, by_dialect: dict[str, Any]
     assert count["refused families"] < len(FAMILIES) / 4
 
 
+def test_a_stream_is_the_same_in_transformers(by_dialect: dict[str, Any]) -> None:
+    """By character; but for openers and closers that may be longer, for which it does not wait (D5)."""
+    reader = by_dialect["transformers"]
+    count = TALLY["transformers, streamed"] = Counter()
+    for family in FAMILIES:
+        try:
+            told = export(family.spec, "transformers")
+        except ExportError:
+            continue
+        for sample in load_samples(family.samples) if family.samples else []:
+            if by_tags(set(sample.record["tags"])) is not None:
+                continue
+            prefix = sample.prefix(family.spec)
+            try:
+                whole = reader.feed(told.spec, [sample.text], prefix, sample.tools)
+            except (ValueError, KeyError, TypeError):
+                continue  # the test above has a name for it
+            try:
+                streamed = reader.feed(told.spec, list(sample.text), prefix, sample.tools)
+            except ValueError as error:
+                streamed = error
+            count["same" if streamed == whole else "D5"] += 1
+    assert count["D5"] < count.total() / 25
+
+
 def differences(expected: Message, got: Message | Exception, sample: Sample, told: Export) -> Iterator[str]:
     """The names of the differences by which a reader may come to another answer; `?` is none of them."""
     tags = set(sample.record["tags"])
