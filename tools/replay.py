@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -36,12 +36,38 @@ import qwen_tokens  # noqa: E402 - a script's neighbour, not a package
 SOFT = {
     "gemma4/vllm-text-before-call": "wants `Let me check. ` without its last space, gemma4/sglang-text-before-call with it",
 }
-FAILS = {
-    "qwen3-xml/llamacpp-q35-call-inside-think": "qwen3_xml does not end its reasoning by a call yet",
-    "qwen3-xml/vllm-coder-missing-close-parameter": "qwen3_xml does not end a value by the next tag yet",
+# With arguments="stream" a call is begun before it is whole, and an API takes nothing back: these calls the model did not
+# finish. Without what was sent of them, the rest is the same.
+CUT, BROKEN = "the output ends in a call", "the call's JSON lacks a brace when its closer comes"
+BEGUN = {
+    "deepseek/v3-truncated-mid-arguments": CUT,
+    "deepseek/v31-truncated-mid-arguments": CUT,
+    "deepseek/v32-truncated-mid-arguments": CUT,
+    "deepseek/v32-truncated-second-parallel-call": CUT,
+    "deepseek/v4-truncated-mid-arguments": CUT,
+    "deepseek/v4-truncated-second-parallel-call": CUT,
+    "deepseek/v41-truncated-mid-arguments": CUT,
+    "deepseek/v41-truncated-second-parallel-call": CUT,
+    "deepseek/vllm-v3-malformed-missing-brace": BROKEN,
+    "gemma4/truncated-before-close": CUT,
+    "gemma4/truncated-mid-string": CUT,
+    "gemma4/truncated-second-parallel-call": CUT,
+    "glm/glm45-truncated-after-arg-key": CUT,
+    "glm/glm47-truncated-before-close-call": CUT,
+    "glm/glm47-truncated-inside-arg-value": CUT,
+    "gpt-oss/harmony-truncated-in-arguments": CUT,
+    "kimi/k26-truncated-inside-arguments": CUT,
+    "kimi/k3-truncated-inside-argument": CUT,
+    "llama/l3-truncated-inside-parameters": CUT,
+    "llama/l4-truncated-missing-close-bracket": CUT,
+    "mistral/v13think-truncated-in-arguments": CUT,
+    "qwen3-hermes/bug-sglang-30480-truncated-mid-arguments": CUT,
+    "qwen3-hermes/truncated-mid-arguments-no-thinking": CUT,
+    "qwen3-hermes/truncated-mid-arguments-thinking": CUT,
+    "qwen3-hermes/truncated-second-parallel-call": CUT,
+    "qwen3-hermes/vllm-invalid-json-missing-brace": BROKEN,
+    "qwen3-xml/q38-truncated-in-parameter": CUT,
 }
-# With arguments="stream" a call is begun before it is whole. These calls the model did not finish.
-BEGUN: dict[str, str] = {}
 BY_CHARACTER = ChunkStrategy("char")
 FAMILIES = load_families()
 FIXTURES = {fixture.id: fixture for fixture in load_fixtures()}
@@ -52,7 +78,7 @@ Arguments = Literal["complete", "stream"]
 
 def allowed(name: str, arguments: Arguments = "complete") -> Status:
     """What the fixture of this id must come to."""
-    if name in FAILS or (arguments == "stream" and name in BEGUN):
+    if arguments == "stream" and name in BEGUN:
         return Status.FAIL
     return Status.SOFT_PASS if name in SOFT else Status.PASS
 
@@ -167,7 +193,29 @@ def gathered(deltas: Iterable[Mapping[str, Any]]) -> ParseResult:
 def as_result(message: Mapping[str, Any]) -> ParseResult:
     """A message, as a server would send it."""
     calls = tuple(
-        ParsedToolCall(call["function"]["name"], json.dumps(call["function"]["arguments"], ensure_ascii=False))
+        ParsedToolCall(call["function"]["name"], as_text(call["function"]["arguments"]))
         for call in message.get("tool_calls") or ()
     )
     return ParseResult(message.get("content") or None, message.get("reasoning_content") or None, calls)
+
+
+def as_text(arguments: Any) -> str:
+    """Of a call that broke off, they are text already."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def finished(verdict: Verdict) -> Verdict:
+    """The same without calls whose arguments broke off."""
+
+    def without(result: ParseResult) -> ParseResult:
+        return replace(result, tool_calls=tuple(call for call in result.tool_calls if _is_object(call.arguments_raw)))
+
+    streams = {strategy: without(result) for strategy, result in verdict.streams.items()}
+    return judge(verdict.fixture, without(verdict.nonstream), streams)
+
+
+def _is_object(text: str | None) -> bool:
+    try:
+        return isinstance(json.loads(text or ""), dict)
+    except ValueError:
+        return False
