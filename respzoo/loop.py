@@ -99,6 +99,10 @@ class Loop:
             self.prompt_raws.clear()
 
     @property
+    def prompted(self) -> bool:
+        return bool(self._prompt_held or self.prompt_chunks)
+
+    @property
     def settled(self) -> bool:
         return self._late != "near" and (self._begun or not self._template.heeds_content)
 
@@ -271,7 +275,9 @@ class Loop:
             events.append({"type": "region_open", "field": region.field.name})
         if text:
             region.parts.append(text)
-            events.append({"type": "region_chunk", "field": region.field.name, "text": text, "dirty": region.dirty})
+            event = region.event.copy()
+            event["text"] = text
+            events.append(event)
 
     # ------------------------------------------------------------------------------------------------------ delimiters
 
@@ -320,6 +326,7 @@ class Loop:
             self._give_up(events, region, found.text)
         else:
             self._chunk(events, region, found.text)
+            region.found()
         if self.marks is not None and isinstance(lexer, TagLexer) and lexer.at_hand != self._told:
             self._told = lexer.at_hand
             self.marks.append(Mark(len(events), "tag", lexer.at_hand))

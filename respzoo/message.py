@@ -24,6 +24,9 @@ from respzoo.spec import compile_spec
 __all__ = ["Delta", "FunctionDelta", "MessageStream", "ToolCallDelta", "dump_arguments"]
 
 
+_MANY = 64
+
+
 class Delta(TypedDict, total=False):
     """One of its keys is there."""
 
@@ -35,7 +38,7 @@ class Delta(TypedDict, total=False):
 class _Text:
     """One text field of the message, as it is sent."""
 
-    __slots__ = ("begun", "field", "flat", "is_reasoning", "pieces", "sent", "space", "strips")
+    __slots__ = ("begun", "blocks", "field", "flat", "is_reasoning", "pieces", "sent", "space", "strips")
 
     def __init__(self, field: Field | None) -> None:
         self.field = field
@@ -43,9 +46,16 @@ class _Text:
         self.is_reasoning = field is not None and field.key == REASONING
         self.strips = field is not None and field.strip
         self.sent: list[str] = []
+        self.blocks = 0  # how many of these are joined
         self.begun = not self.strips  # whether leading white space counts by now
         self.space: list[str] = []  # trailing white space, held
         self.pieces = 0
+
+    def compact(self) -> None:
+        """Join what was sent in small pieces, each once."""
+        if len(self.sent) - self.blocks >= _MANY:
+            self.sent[self.blocks :] = ["".join(self.sent[self.blocks :])]
+            self.blocks += 1
 
     def open(self) -> str:
         """A further piece begins. Returns what joins it to those before."""
@@ -122,11 +132,14 @@ class MessageStream:
         )
         # here rather than in the parser: arguments are made of what the parser sees
         self._guard = None if special_tokens is None else guard_for(compiled, special_tokens)
+        self._marks = self.parser.marks
+        self._prompted = True  # whether text of the prompt is still to be decided
         self._deltas(self.parser.initial_events)
         self._muted = False
         self._outbox.calls.clear()
         for text in self._texts.values():
             text.sent.clear()
+            text.blocks = 0
             text.space.clear()
 
     @property
@@ -147,12 +160,17 @@ class MessageStream:
         if self._guard is not None:
             return self._feed_guarded(text, special)
         events = self.parser.feed(text)
-        if len(events) == 1 and events[0]["type"] == "region_chunk" and not self.parser.prompt_chunks:
+        if len(events) == 1 and events[0]["type"] == "region_chunk" and not (self._prompted or self._marks):
             event = events[0]
             to = self._by_field.get(event["field"])
-            if to is None or not to.flat:
-                return self._deltas(events) if to is None else []
             shown = event.get("text", "")
+            if to is None:
+                calls = self._outbox.quick(shown) if event["field"] == CALLS else None
+                if calls is None:
+                    return self._deltas(events)
+                return [{"tool_calls": calls}] if calls else []
+            if not to.flat:
+                return []
             if to.strips:
                 shown = to.text(shown)
                 if not shown:
@@ -194,7 +212,8 @@ class MessageStream:
 
     def _deltas(self, events: list[Event]) -> list[Delta]:
         deltas: list[Delta] = []
-        marks = self.parser.take_marks()
+        marks = [*self._marks]
+        self._marks.clear()
         for number, event in enumerate(events):
             while marks and marks[0].at <= number:
                 self._mark(marks.pop(0))
@@ -237,6 +256,9 @@ class MessageStream:
             for mark in marks:
                 self._mark(mark)
             self._send_news(deltas)
+        self._prompted = self.parser.prompted
+        for text in self._texts.values():
+            text.compact()
         return deltas
 
     def _mark(self, mark: Mark) -> None:

@@ -30,29 +30,36 @@ class Outbox:
     """The calls of one answer.
 
     Attributes:
+        writer: what follows the region at hand.
         calls: as the message has them. One that broke off when its name had been sent is there as far as it was sent,
             with `"status": "incomplete"` and its arguments as text.
     """
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self._writer = Writer()
+        self.writer = Writer()
         self._taken = 0  # how many of the writer's calls are finished
         self.calls: list[dict[str, Any]] = []
 
-    @property
-    def writer(self) -> Writer:
-        """What follows the region at hand."""
-        return self._writer
-
     def open(self, field: Field, captures: Mapping[str, str]) -> None:
         """A region of calls has begun, whose arguments are to be sent as they come."""
-        self._writer = writer_of(field, captures, self._tools)
+        self.writer = writer_of(field, captures, self._tools)
         self._taken = 0
+
+    def quick(self, text: str) -> list[ToolCallDelta] | None:
+        """What a piece of the region's content makes certain, where that is simple; None: take it the long way."""
+        shown = self.writer.quick(text)
+        if not shown:
+            return None if shown is None else []
+        call = self.writer.calls[-1]
+        if call.passes(shown):
+            return [{"index": call.index, "function": {"arguments": shown}}]
+        call.write(shown)
+        return list(self.news())
 
     def news(self) -> Iterator[ToolCallDelta]:
         """What has become certain of the calls in the region at hand."""
-        calls = self._writer.calls
+        calls = self.writer.calls
         for call in calls[self._taken :]:
             if call.index < 0 and call.name:
                 yield self._announce(call, "")
@@ -62,7 +69,7 @@ class Outbox:
 
     def close(self, value: Any) -> Iterator[ToolCallDelta]:
         """The region at hand has this value: one call, or a list of them."""
-        begun, self._writer = self._writer.calls, Writer()
+        begun, self.writer = self.writer.calls, Writer()
         for number, item in enumerate(_flat(value)):
             function: Any = item.get("function", item)
             if not isinstance(function, dict):
@@ -87,10 +94,10 @@ class Outbox:
 
     def broken(self) -> None:
         """The region at hand has no value: what was sent of its calls is all there will be."""
-        for call in self._writer.calls:
+        for call in self.writer.calls:
             if call.index >= 0:
-                self.calls[call.index]["function"]["arguments"] = "".join(call.pieces[: call.taken])
-        self._writer = Writer()
+                self.calls[call.index]["function"]["arguments"] = call.sent
+        self.writer = Writer()
 
     def _announce(self, call: Call, arguments: str) -> ToolCallDelta:
         call.index = len(self.calls)

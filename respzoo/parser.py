@@ -42,8 +42,8 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_begins", "_dirty", "_escaped", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop",
-        "_name", "_parts", "_resume", "_template", "initial_events",
+        "_begins", "_escaped", "_event", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop",
+        "_parts", "_resume", "_template", "initial_events",
     )  # fmt: skip
 
     tells_marks: ClassVar[bool] = False
@@ -82,20 +82,22 @@ class ResponseParser:
         self._held = ""
         self._escaped = False
         self._resume = ""
-        self._name = ""
-        self._dirty = False
+        self._event: Event = {"type": "region_chunk", "field": ""}  # what a chunk's is copied from
         if self.tells_marks:
             self._loop.marks = []
         self._loop.begin(self.initial_events, prefix)
         self._tune()
 
-    def take_marks(self) -> list[Mark]:
-        """The marks among the events last returned, if it `tells_marks`."""
+    @property
+    def marks(self) -> list[Mark]:
+        """What events do not tell, if it `tells_marks`: one list, which its reader empties."""
         marks = self._loop.marks
-        if not marks:
-            return []
-        self._loop.marks = []
-        return marks
+        return [] if marks is None else marks
+
+    @property
+    def prompted(self) -> bool:
+        """Whether some of the prefix is not decided yet, or was not told."""
+        return self._loop.prompted
 
     @property
     def prompt_chunks(self) -> int:
@@ -163,7 +165,9 @@ class ResponseParser:
                     return self._feed_string(text)
                 self._escaped, self._resume, self._first = True, self._first, ""
             self._parts.append(text)
-            return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+            event = self._event.copy()  # the quickest way to a dict of four keys
+            event["text"] = text
+            return [event]
         begins = self._begins
         if begins is None or not text:
             return self._feed_slowly(text)
@@ -212,7 +216,9 @@ class ResponseParser:
 
     def _show(self, text: str) -> list[Event]:
         self._parts.append(text)
-        return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+        event = self._event.copy()
+        event["text"] = text
+        return [event]
 
     def _feed_string(self, text: str) -> list[Event]:
         """Inside a quoted string: escapes, or the string's end."""
@@ -233,9 +239,8 @@ class ResponseParser:
         lexer = loop.lexer
         if lexer is not None and loop.scanner.idle and not self._template.keeps_text and lexer.swallow(text):
             loop.watch = lexer.watch
-            self._parts.append(text)
             self._tune()
-            return [{"type": "region_chunk", "field": self._name, "text": text, "dirty": self._dirty}]
+            return self._show(text)
         events: list[Event] = []
         loop.scanner.load(text)
         loop.pump(events, end=False)
@@ -268,9 +273,9 @@ class ResponseParser:
         loop = self._loop
         region = loop.region
         if region is None:
-            self._name = ""
             return
-        self._name, self._dirty, self._parts = region.field.name, region.dirty, region.parts
+        region.compact()
+        self._event, self._parts = region.event, region.parts
         if region.opened and loop.settled and loop.scanner.idle and not self._template.keeps_text:
             lexer, watch = region.lexer, loop.watch
             if lexer is not None and lexer.skip is not None:

@@ -10,12 +10,14 @@ from respzoo.allowance import Allowance, seconds_for
 from respzoo.calls import finish_value
 from respzoo.content import Lexer, TagLexer
 from respzoo.delimiters import Partial
+from respzoo.events import Event
 from respzoo.fields import CALLS, Field
 from respzoo.schema import Tools
 from respzoo.transform import apply_transform
 
 __all__ = ["Region", "Verdict"]
 
+_MANY = 64
 _CUT = "the output ended inside it"
 
 # a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
@@ -42,9 +44,12 @@ class Region:
         dirty: whether its text is not yet its value.
         parts: its text so far, piece by piece.
         lexer: what follows its content.
+        event: what the event of a chunk of it is copied from.
     """
 
-    __slots__ = ("captures", "dirty", "explicit", "field", "lexer", "opened", "opener", "parts")
+    __slots__ = (
+        "_joined", "_run", "captures", "dirty", "event", "explicit", "field", "lexer", "opened", "opener", "parts",
+    )  # fmt: skip
 
     def __init__(
         self, field: Field, *, explicit: bool, opener: str = "", captures: Mapping[str, str] | None = None
@@ -56,11 +61,27 @@ class Region:
         self.captures = dict(captures or {})
         self.dirty = not field.content.flat
         self.parts: list[str] = []
+        self._run = 0  # the first part that may be joined with those behind it
+        self._joined = (-1, "")  # how many parts were joined last, and their text
+        self.event: Event = {"type": "region_chunk", "field": field.name, "text": "", "dirty": self.dirty}
         self.lexer: Lexer | None = None if field.lexer is None or not explicit else field.lexer()
 
     @property
     def text(self) -> str:
-        return "".join(self.parts)
+        if self._joined[0] != len(self.parts):
+            self._joined = len(self.parts), "".join(self.parts)
+        return self._joined[1]
+
+    def found(self) -> None:
+        """A delimiter of the lexer's was found behind the parts so far: it may know their places by number."""
+        self._run = len(self.parts)
+
+    def compact(self) -> None:
+        """Join what has come in small pieces, each once, so that a long region costs little more than its text."""
+        if len(self.parts) - self._run >= _MANY:
+            self.parts[self._run :] = ["".join(self.parts[self._run :])]
+            self._run += 1
+            self._joined = (-1, "")
 
     @property
     def raw(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers.utils.chat_parsing.response_templates import load_response_template
 
@@ -282,6 +282,7 @@ BITS = ['{"name": "f", ', '"parameters": {}}', "<py>[", "f()", "</py>", "<call>f
 
 
 @pytest.mark.parametrize("spec", ALL.values(), ids=ALL)
+@settings(deadline=None)
 @given(bits=st.lists(st.sampled_from(BITS), max_size=14), seed=st.integers(0, 2**32))
 def test_one_answer_however_it_is_cut(spec: Any, bits: list[str], seed: int) -> None:
     text = "".join(bits)

@@ -11,6 +11,7 @@ from respzoo.content import Pair
 
 __all__ = ["Call", "Writer", "dump_arguments", "escape"]
 
+_MANY = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,35 +37,58 @@ class Call:
 
     Attributes:
         name, id: empty until they are known; an id may never be.
-        pieces: text that is certain.
-        taken: how many of the pieces have been sent.
         index: its place among the answer's calls, once it has been sent.
     """
 
-    __slots__ = ("id", "index", "name", "pieces", "taken")
+    __slots__ = ("_begun", "_blocks", "_pieces", "_taken", "id", "index", "name")
 
     def __init__(self, name: str = "", id: str = "") -> None:
         self.name = name
         self.id = id
-        self.pieces: list[str] = []
-        self.taken = 0
         self.index = -1
+        self._begun = False  # whether there is an argument
+        self._blocks: list[str] = []  # what was taken long ago, joined
+        self._pieces: list[str] = []
+        self._taken = 0  # how many of the pieces have been sent
 
     def write(self, text: str) -> None:
-        self.pieces.append(text)
+        """This text is certain, too."""
+        self._pieces.append(text)
+
+    def argument(self, key: str) -> None:
+        """An argument begins; its value is written next."""
+        self.write(f"{', ' if self._begun else ''}{dump_arguments(key)}: ")
+        self._begun = True
+
+    def passes(self, text: str) -> bool:
+        """Write and take this text, if all before it has been sent; else nothing is done."""
+        if self.index < 0 or len(self._pieces) != self._taken or self._taken >= _MANY:
+            return False
+        self._pieces.append(text)
+        self._taken += 1
+        return True
 
     def take(self) -> str:
         """What was written since the last time."""
-        news = "".join(self.pieces[self.taken :])
-        self.taken = len(self.pieces)
+        pieces = self._pieces
+        news = pieces[-1] if len(pieces) == self._taken + 1 else "".join(pieces[self._taken :])
+        if len(pieces) >= _MANY:
+            self._blocks.append("".join(pieces))
+            pieces.clear()
+        self._taken = len(pieces)
         return news
 
+    @property
+    def sent(self) -> str:
+        """All that was taken."""
+        return "".join([*self._blocks, *self._pieces[: self._taken]])
+
     def rest(self, text: str) -> str | None:
-        """What is missing of the finished text, all taken; None if this is not its beginning."""
-        written = "".join(self.pieces)
+        """What is missing of the finished text, all taken; None if what was written is not its beginning."""
+        written = "".join([*self._blocks, *self._pieces])
         if not text.startswith(written):
             return None
-        self.pieces.append(text[len(written) :])
+        self.write(text[len(written) :])
         return self.take()
 
 
@@ -80,6 +104,10 @@ class Writer:
 
     def text(self, text: str) -> None:
         """The next piece of the region's content, as its `region_chunk` has it."""
+
+    def quick(self, text: str) -> str | None:
+        """Take the next piece, if it makes but this text certain of the last call; None: nothing was done."""
+        return "" if type(self) is Writer else None  # which says nothing
 
     def tag(self, pair: Pair | None) -> None:
         """The text that follows is that of the value in this tag, or, for all that is known, of none."""

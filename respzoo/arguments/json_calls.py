@@ -47,20 +47,15 @@ class JsonCalls(Writer):
         self._inner: Tokens | None = None  # of arguments that are JSON in a string
         self._failed = False
 
+    def quick(self, text: str) -> str | None:
+        return None if self._arguments is None or self._inner is not None else self._tokens.quick(text)
+
     def text(self, text: str) -> None:
-        writer = self._arguments
-        if writer is not None and self._tokens.in_plain_string and self._inner is None and self._plain(text):
-            writer.token(("part", text))
-            return
         for token in self._tokens.feed(text):
             if self._failed:
                 return
             self._token(token)
         self._failed |= self._tokens.failed
-
-    @staticmethod
-    def _plain(text: str) -> bool:
-        return text.isprintable() and '"' not in text and "\\" not in text
 
     def _token(self, token: Token) -> None:
         if self._arguments is not None and self._inner is None:

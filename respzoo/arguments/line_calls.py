@@ -37,5 +37,5 @@ class LineCalls(Writer):
                 self._failed = True
                 return
             for key, value in arguments.items():
-                separator = ", " if len(self._call.pieces) > 1 else ""
-                self._call.write(f"{separator}{dump_arguments(key)}: {dump_arguments(value)}")
+                self._call.argument(key)
+                self._call.write(dump_arguments(value))

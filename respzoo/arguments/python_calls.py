@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from respzoo.arguments.call import Call, Writer, dump_arguments
+from respzoo.arguments.call import Call, Writer
 from respzoo.arguments.tokens import Syntax, Token, Tokens
 from respzoo.arguments.value import ValueText
 
@@ -20,11 +20,10 @@ class PythonCalls(Writer):
         self._value: ValueText | None = None
         self._failed = False
 
+    def quick(self, text: str) -> str | None:
+        return None if self._value is None else self._tokens.quick(text)
+
     def text(self, text: str) -> None:
-        value = self._value
-        if value is not None and self._tokens.in_plain_string and _is_plain(text):
-            value.token(("part", text))
-            return
         for token in self._tokens.feed(text):
             if self._failed:
                 return
@@ -53,12 +52,7 @@ class PythonCalls(Writer):
         elif kind == "word":
             self._word = text
         elif (kind, text) == ("punct", "="):
-            separator = ", " if len(call.pieces) > 1 else ""
-            call.write(f"{separator}{dump_arguments(self._word)}: ")
+            call.argument(self._word)
             self._value = ValueText(call.write, python=True, depth=1)
         elif (kind, text) == ("punct", ")"):
             self._call = None
-
-
-def _is_plain(text: str) -> bool:
-    return text.isprintable() and '"' not in text and "'" not in text and "\\" not in text

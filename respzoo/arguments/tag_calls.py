@@ -55,6 +55,13 @@ class TagCalls(Writer):
         self._held = ""  # of it: what may not be its own
         call.write("{")
 
+    def quick(self, text: str) -> str | None:
+        begins = self._ends.begins
+        if not self._goes or self._held or text[-1].isspace() or begins is None or begins(text) is not None:
+            return None
+        self._sent += len(text)
+        return escape(text)
+
     def text(self, text: str) -> None:
         if not self._goes:
             return
@@ -91,8 +98,7 @@ class TagCalls(Writer):
 
     def _begin(self, key: str) -> None:
         self._key, self._sent, self._held = key, 0, ""
-        separator = ", " if len(self._call.pieces) > 1 else ""
-        self._call.write(f"{separator}{dump_arguments(key)}: ")
+        self._call.argument(key)
 
     def value(self, pair: Pair) -> None:
         begun, self._key, self._goes = self._key is not None, None, False

@@ -12,7 +12,7 @@ Strings are not waited for: their text comes decoded, as far as it is certain. A
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 __all__ = ["Syntax", "Token", "Tokens"]
@@ -21,6 +21,9 @@ Token = tuple[str, str]
 
 _PLAIN = re.compile(r"[^\s{}\[\](),:;='\"]+")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CANONICAL = {
+    quote: re.compile(rf"""(?:[^{quote}"\\\x00-\x1f\ud800-\udfff]|\\["\\bfnrt])*(?=\\?\Z)""").match for quote in "\"'"
+}
 _RAW_ARGUMENT = re.compile(r"'\s*,\s*[A-Za-z_][\w.\-]*\s*=")
 _RAW_LAST = re.compile(r"'\s*\)")
 
@@ -42,7 +45,7 @@ class Tokens:
         failed: this is no such value; nothing more is told.
     """
 
-    __slots__ = ("_after_equals", "_escape", "_half", "_maybe", "_quote", "_syntax", "_word", "failed")
+    __slots__ = ("_after_equals", "_canonical", "_escape", "_half", "_maybe", "_quote", "_syntax", "_word", "failed")
 
     def __init__(self, syntax: Syntax) -> None:
         self._syntax = syntax
@@ -52,12 +55,29 @@ class Tokens:
         self._word = ""
         self._maybe = ""  # what may have ended a raw string
         self._after_equals = False
+        self._canonical: Callable[[str], re.Match[str] | None] | None = (
+            None  # inside a string: JSON's own way to write it
+        )
         self.failed = False
 
-    @property
-    def in_plain_string(self) -> bool:
-        """Whether a text without the quote and a backslash is text of the string at hand, as it stands."""
-        return len(self._quote) == 1 and not (self._escape or self._half or self._syntax.raw)
+    def quick(self, text: str) -> str | None:
+        """Inside a string: take a text that goes on with it and stands in JSON as it does here, and return it (but for
+        half an escape at its end); None: nothing was done."""
+        canonical = self._canonical
+        if canonical is None or self._half:
+            return None
+        if self._escape:
+            if self._escape != "\\":
+                return None
+            text = self._escape + text
+        elif text.isprintable() and "\\" not in text and '"' not in text and self._quote not in text:
+            return text
+        match = canonical(text)
+        if match is None:
+            return None
+        end = match.end()
+        self._escape = text[end:]
+        return text[:end]
 
     @property
     def _is_raw(self) -> bool:
@@ -93,6 +113,7 @@ class Tokens:
             if char in syntax.quotes:
                 yield from self._flush()
                 self._quote = char
+                self._canonical = None if syntax.raw else _CANONICAL[char]
                 yield "string", ""
                 at += 1
                 if self._is_raw:
@@ -138,6 +159,7 @@ class Tokens:
             if self._half:
                 yield "part", self._joined("")
             self._quote = ""
+            self._canonical = None
             self._after_equals = False
             yield "end", ""
             return
