@@ -216,9 +216,9 @@ def bare_name(model: str) -> str:
 # compiled when a name is first looked at, and kept by `re`
 _QUANTISED = r"""[-_.](?:
         (?:nv|mx)?fp(?:4|8|16)(?:[-_](?:dynamic|block|kv|static))? | bf16 | f16 | fp32
-      | awq(?:[-_]?int4)? | gptq | gguf | ggml | i1 | imatrix | exl[23] | eetq | hqq | aqlm | marlin | auto-?round
+      | awq(?:[-_]?int4)? | gptq | gguf | ggml | i1 | imatrix | exl[23] | eetq | hqq | aqlm | marlin | auto-?round | nf4 | mtp | ud
       | bnb | unsloth | mlx | dwq | qat | onnx | openvino | torchao | neuron
-      | (?:mlx[-_])?[2-8](?:\.\d+)?[-_]?(?:bit|bpw) | int[248] | [wa]\d+(?:a\d+)? | g(?:32|64|128) | gs\d+
+      | (?:mlx[-_])?[2-8](?:\.\d+)?[-_]?(?:bit|bpw) | int[248] | [wa]\d+(?:a(?:fp)?\d+)? | g(?:32|64|128) | gs\d+
       | (?:ud[-_])?i?q[2-8](?:[-_](?:[0-9k]|[a-z]{1,3}))* | quantized | quantised | dynamic | compressed[-_]tensors | hf
     )$"""
 

@@ -51,7 +51,7 @@ _DEEPEST = 3  # how far a base's own bases are followed
 _LONGEST_PATH = 1_024
 _NO_CHAT = (
     r"(?:^|[-_.])(?:base|pt|pretrain(?:ed)?|embed(?:ding)?s?|rerank(?:er)?|reward|rm|prm|asr|tts|guard|guardian|classifier"
-    r"|draft(?:er)?|eagle\d?|mtp|speculator|sae)(?:[-_.]|$)"
+    r"|draft(?:er)?|eagle\d?|dflash|speculator|sae)(?:[-_.]|$)"
 )
 """A name of a model that was not taught to chat, whatever else its name is like."""
 
@@ -326,6 +326,8 @@ class Search:
 
     def _by_base(self, here: hub.Checkpoint, asked: hub.Checkpoint | None) -> ResponseTemplate | None:
         """By what it was made from: breadth first, each model once, no deeper than `_DEEPEST`."""
+        if any(re.search(_NO_CHAT, name) for name in self._bare):
+            return None
         waiting = [(base, 1) for base in self._bases(here, asked)]
         seen = {name.lower() for name in self.names}
         found: dict[str, tuple[Family, str]] = {}
@@ -378,6 +380,8 @@ class Search:
         architecture = (
             cast("list[Any]", architectures)[0] if isinstance(architectures, list) and architectures else None
         )
+        if any(re.search(_NO_CHAT, name) for name in self._bare):
+            return None
         families = self.plugins.families.values()
         found = {one.name: (one, f"its model_type is {kind}") for one in families if kind in one.model_types}
         found |= {one.name: (one, f"it is a {architecture}") for one in families if architecture in one.architectures}
