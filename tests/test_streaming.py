@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 import respzoo
 from respzoo.arguments import dump_arguments
+from respzoo.hookspecs import Family
+from respzoo.plugins import loaded
+from respzoo.testing import load_samples
 
 NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
 EACH = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
@@ -168,7 +171,10 @@ class Stream(NamedTuple):
 
 
 def stream(spec: Any, pieces: Sequence[str], **options: Any) -> Stream:
-    made = respzoo.ResponseTemplate(spec).stream(prefix="<s>", tools=TOOLS, **options)
+    return run(respzoo.ResponseTemplate(spec).stream(prefix="<s>", tools=TOOLS, **options), pieces)
+
+
+def run(made: respzoo.MessageStream, pieces: Sequence[str]) -> Stream:
     deltas: list[Any] = [delta for piece in pieces for delta in made.feed(piece)]
     message, last = made.finish()
     texts: dict[int, str] = {}
@@ -187,10 +193,11 @@ def stream(spec: Any, pieces: Sequence[str], **options: Any) -> Stream:
     return Stream([*deltas, *last], message, texts, names)
 
 
-def cuttings(text: str) -> Iterator[list[str]]:
+def cuttings(text: str, every: int = 3) -> Iterator[list[str]]:
+    """Whole, by character, at random, and in two at every so manyeth place (0: at none)."""
     yield [text]
     yield list(text)
-    for seed in range(6):
+    for seed in range(6 if every else 2):
         chance = random.Random(seed)
         pieces: list[str] = []
         rest = text
@@ -199,7 +206,7 @@ def cuttings(text: str) -> Iterator[list[str]]:
             pieces.append(rest[:size])
             rest = rest[size:]
         yield pieces
-    for at in range(1, len(text), 3):
+    for at in range(1, len(text), every) if every else ():
         yield [text[:at], text[at:]]
 
 
@@ -330,6 +337,39 @@ def test_a_call_that_the_prompt_began() -> None:
     assert deltas[0]["tool_calls"][0]["function"]["name"] == "f"
     assert "".join(call["function"]["arguments"] for delta in deltas for call in delta["tool_calls"]) == '{"a": "x"}'
     assert made.finish()[0]["tool_calls"] == [{"type": "function", "function": {"name": "f", "arguments": {"a": "x"}}}]
+
+
+# ------------------------------------------------------------------------------------------------------------- the zoo
+
+AT_THE_END = {"cohere_command5", "minimax_m3"}
+"""Families whose arguments (xml-tree) go when the call is whole."""
+
+
+@pytest.mark.parametrize(
+    "family", [family for family in loaded().families.values() if family.samples], ids=lambda family: family.name
+)
+def test_every_familys_calls_stream(family: Family) -> None:
+    """Streamed or sent whole, under every cutting: the same calls, in the same text; and most come in pieces."""
+    made = loaded().compile(family, "streaming")
+    pieces_of_calls: list[int] = []
+    assert family.samples is not None
+    for sample in load_samples(family.samples):
+        options: dict[str, Any] = {"prefix": sample.prefix(made.spec), "tools": sample.tools}
+        whole = run(made.stream(arguments="complete", **options), [sample.text])
+        for number, pieces in enumerate(cuttings(sample.text, every=0)):
+            this = run(made.stream(arguments="stream", **options), pieces)
+            calls = this.message.get("tool_calls", [])
+            assert [call for call in calls if call.get("status") != "incomplete"] == whole.message.get("tool_calls", [])
+            assert {**this.message, "tool_calls": None} == {**whole.message, "tool_calls": None}
+            for at, call in enumerate(calls):
+                arguments = call["function"]["arguments"]
+                assert this.texts[at] == (arguments if isinstance(arguments, str) else dump_arguments(arguments))
+                if number == 1:
+                    pieces_of_calls.append(
+                        sum(each["index"] == at for delta in this.deltas for each in delta.get("tool_calls", ()))
+                    )
+    if pieces_of_calls and family.name not in AT_THE_END:
+        assert sum(pieces > 2 for pieces in pieces_of_calls) * 2 >= len(pieces_of_calls)
 
 
 # --------------------------------------------------------------------------------------------------------- the promises

@@ -81,8 +81,8 @@ class JsonCalls(Writer):
         elif kind == "word":
             if self._frames and self._frames[-1].key_is_next:
                 self._frames[-1].key = text
-            else:
-                self._begin()
+            elif self._begin() == "id" and text.lstrip("-").isdigit():
+                self.calls[-1].id = str(int(text))
         else:
             self._punct(text)
 
