@@ -524,6 +524,10 @@ def inline(name: str, *args: tuple[str, str]) -> str:
     return f'<i n="{name}">\n' + "".join(f'<p n="{key}">{text}</p>\n' for key, text in args) + "</i>"
 
 
+OPTIONAL = template(
+    open_pattern=r'<i n="(?P<name>[^"]+)">', close="</i>", content="xml-inline", repeats=True, transform=NAMED,
+    content_args={"tag_pattern": r'<p n="(?P<key>[^"]+)">\n?(?P<value>.*?)\n?</p>'},
+)  # fmt: skip
 SHAPES = [(LINED, lined), (PAIRED, paired), (INLINE, inline)]
 
 
@@ -552,7 +556,7 @@ def test_calls_quoted_in_a_value(spec: Any, write: Any) -> None:
 @pytest.mark.parametrize(("spec", "write"), SHAPES, ids=["lined", "paired", "inline"])
 @pytest.mark.parametrize(
     "value", ["use <p=x> so", "</p> x", "a </p> b </f> c", "</f>", "</call> x", "<call>", "<call> and </call>; <key>.", "<key>",
-              'the <p n="b"> tag', "</i>x", "<i>", "<f=g>", "</calls>"]
+              "Close: </p> and </f> and <p=x> are text", "Use </value> and <key>k</key><value> here", 'the </p> and <p n="b"> tag', 'the <p n="b"> tag', "</i>x", "<i>", "<f=g>", "</calls>"]
 )  # fmt: skip
 def test_single_tags_in_a_value(spec: Any, write: Any, value: str) -> None:
     assert read(spec, write("f", ("s", value), ("x", value))).calls == [("f", {"s": value, "x": value})]
@@ -610,6 +614,8 @@ def test_a_closing_tag_left_out_in_a_wrapper() -> None:
     assert read(INLINE, f"<calls>{two}{two}\n{one}</calls>").calls == [("f", {"s": "1"})] * 2 + [
         ("f", {"s": "1", "t": "2"})
     ]
+    spaced = '<i n="f"><p n="s">1\n<p n="t">2</p></i>'
+    assert read(OPTIONAL, spaced).calls == [("f", {"s": "1", "t": "2"})]  # framed by line breaks or not, as it comes
     inline_tag = '<i n="f"><p n="s">1 <p n="t">2</p></i>'  # in the middle of a line it is text
     assert read(INLINE, inline_tag).calls == [("f", {"s": '1 <p n="t">2'})]
 
@@ -654,6 +660,9 @@ def test_any_call_cut_off(spec: Any, write: Any) -> None:
     quoted = write("g", ("b", "2"), ("c", "3"))
     text = write("f", ("s", f"see\n{quoted}\nabove"), ("x", "y"))
     closer = "</f>" if spec is LINED else "</call>" if spec is PAIRED else "</i>"
+    mention = write("f", ("s", f"a call is {quoted[: quoted.index('>') + 1]} and </f></call></i>"))
+    for size in range(len(mention) - len("</call>") - 3):
+        assert outcome(spec, [mention[:size]])[0].calls == [], mention[:size]
     for size in range(len(text) - len("</call>") - 3):
         result = read(spec, text[:size])
         assert result.calls == [], text[:size]

@@ -34,6 +34,7 @@ from respzoo.patterns import Unsupported
 __all__ = ["BalancedTagLexer", "BalancedTagRules", "ClosingProofs"]
 
 _NAMED = re.compile(r"\(\?P?<(?![=!])\w+>")
+_CLASS = re.compile(r"\\[sSdDwWnrt]")
 _TAG_NAME = re.compile(r"<([^<>\s/=?!()\[\]\\]+)")
 _NEVER = "[^\0-\U0010ffff]"  # no character: such a pattern only holds back what may be the end of the output
 _ANYTHING = re.compile(r"(?<!\\)\.(?=[*+])")
@@ -78,7 +79,7 @@ class BalancedTagRules:
         self.closing = regex.compile(closing, regex.DOTALL)
         self.close = close.pattern
         self.spaced = closing.startswith("\\s")  # white space around a value is markup
-        self.alone = opening.endswith("\\n?")  # the template writes a line break behind an opening tag
+        self.alone = opening.endswith("\\n?")  # the template may write a line break behind an opening tag
         self.unmistakable = _NAMED.sub("(", opening).count("<") > 1
 
 
@@ -89,6 +90,7 @@ class ClosingProofs:
         ends: these two; `last` never matches, it holds back what may be the end.
         calls: a call that begins in a value (`call`), and one without arguments.
         region: the closer alone.
+        own: finds the opener's tags, as far as their names.
     """
 
     def __init__(
@@ -98,8 +100,10 @@ class ClosingProofs:
         later_end = _NAMED.sub("(", end)
         # closing tags of the opener's own markup may stand before the closer: the manual's template closes with
         # </tool_call> and leaves </function> inside
-        names = [] if open is None else _TAG_NAME.findall(_NAMED.sub("(", open.pattern.pattern).replace("\\", ""))
-        own = "|".join(sorted({regex.escape(f"</{name}>") for name in names})) or _NEVER
+        source = "" if open is None else _CLASS.sub(" ", _NAMED.sub("(", open.pattern.pattern)).replace("\\", "")
+        names = sorted({re.escape(name) for name in _TAG_NAME.findall(source)})
+        own = rf"</(?:{'|'.join(names)})>" if names else _NEVER
+        self.own = re.compile("|".join(f"<{name}" for name in names) or "(?!)")
         closer = rf"(?:(?:{own})\s*)*?(?P<region_end>{_bare(end)})"
         more = "|".join(["\\s", *(f"(?:{one.pattern.pattern})" for one in behind)])
         last = rf"{closer}(?:{more})*"
@@ -154,11 +158,6 @@ class _Value:
         self.inner: list[_Inner] = []
         self.holds_closing = False  # a closing tag that is text
 
-    @property
-    def resumes(self) -> int:
-        """The part where its own text goes on behind all that was closed in it."""
-        return self.inner[-1].resumes if self.inner else self.start
-
 
 class _Inner(NamedTuple):
     """A value that was opened and closed in another: the part where it ends, its text in that, and where the other goes
@@ -170,6 +169,15 @@ class _Inner(NamedTuple):
     resumes: int
 
 
+class _Token(NamedTuple):
+    """A delimiter in a value, the part that it is, and whether it is an opening tag that may be another argument's."""
+
+    kind: str
+    found: Found
+    at: int
+    may_be_next: bool
+
+
 class BalancedTagLexer(TagLexer):
     """Attributes:
     fault: why the region has no value, once it has ended.
@@ -178,123 +186,63 @@ class BalancedTagLexer(TagLexer):
     def __init__(self, rules: BalancedTagRules) -> None:
         super().__init__(rules.between)
         self._rules = rules
-        self._stack: list[_Value | None] = []  # the values that are open; None where a quoted call begins
-        self._quotes = 0
-        self._quoted = 0  # the part behind the last quoted call
+        self._walk = _Walk(rules, self.pairs, every_tag=True)
+        self._tokens: list[_Token] = []  # since the argument at hand began
+        self._alone = False  # whether an opening tag has a line of its own in this call
         self.fault = ""
 
     @property
     def at_hand(self) -> Pair | None:
-        value = self._stack[0] if len(self._stack) == 1 else None
-        if value is None or value.inner or self._quoted > value.start:
+        value = self._walk.stack[0] if len(self._walk.stack) == 1 else None
+        if value is None or value.inner or self._walk.quoted > value.start:
             return None
         return Pair(value.key, "", value.kind)
 
     def found(self, found: Found, parts: Sequence[str]) -> int | None:
-        stack, at = self._stack, len(parts)
-        match found.delimiter.kind:
-            case "close":
-                self._look_at_text("".join(parts))
+        walk, kind, at = self._walk, found.delimiter.kind, len(parts)
+        if kind in ("close", "tag"):
+            text = "".join(parts)
+            if _ONLY_CLOSING_TAGS.fullmatch(text) is None:
+                self.fault = f"text where a tag should stand: {text.strip()[:40]!r}"
+            if kind == "close":
                 return 0
-            case "tag":
-                self._look_at_text("".join(parts))
-                self._begin(found, at)
-            case "next":
-                if not self._close_inner(at, "", at) and (value := stack.pop()) is not None:
-                    self._take(value, "".join(parts[value.start :]))
-                self._begin(found, at)
-            case "end":
-                return self._end(found, parts)
-            case "closing":
-                if not self._close_inner(at, "", at + 1) and (value := stack[-1]) is not None:
-                    value.holds_closing = True
-            case "open":
-                value = stack[-1]
-                lone = len(stack) == 1 and value is not None and value.holds_closing
-                self._begin(found, at, may_be_next=not lone and self._may_be_next(found.text, parts))
-            case "call":
-                stack.append(None)
-                self._quotes += 1
-                self._begin(found, at)
-            case "region":
-                self._end_quote(at)
-            case "closed":
+            self._alone = self._rules.alone and found.text.endswith("\n")
+        if kind == "closed":
+            self._complete(parts)
+            begin, end = found.spans["region_end"]
+            self.rest = len(found.text) - end
+            return begin
+        ends = kind == "end" and not walk.quotes
+        token = _Token(kind, found, at, kind == "open" and self._may_be_next(found.text, parts))
+        walk.step(token, parts)
+        if ends:
+            self._tokens.append(token)
+            if walk.stack:
                 self._complete(parts)
-                begin, end = found.spans["region_end"]
-                self.rest = len(found.text) - end
-                return begin
-            case _:  # a quoted call without arguments
-                self._quoted = at + 1
+            self.watch = self._rules.between
+            return found.spans["region_end"][0]
+        if len(walk.stack) == 1 and (value := walk.stack[0]) is not None and value.at == at:
+            self._tokens.clear()  # another argument: what came before is settled
+        self._tokens.append(token)
+        self.watch = self._rules.quoted if walk.quotes else self._rules.inside
         return None
 
     def close_in_tail(self, parts: Sequence[str], tail: str) -> tuple[int, int] | None:
-        if not self._stack or self._quotes or (place := self._rules.proofs.place(tail)) is None:
+        walk = self._walk
+        value = walk.stack[0] if walk.stack else None
+        if value is None or walk.quotes or (place := self._rules.proofs.place(tail)) is None:
             return None
-        value = self._stack[-1]
-        assert value is not None
-        text = "".join(parts[max(value.resumes, self._quoted) :])
-        if search(self._rules.close, text) is not None:
-            return None  # the value quotes closers, and this may be one more
+        text = "".join(parts[max(value.start, walk.quoted) :])
+        if self._rules.proofs.own.search(text) is not None or search(self._rules.close, text) is not None:
+            return None  # it quotes the call's own tags, and this may be one more
         self._complete(parts)
         return place
-
-    @property
-    def certain(self) -> bool:
-        return len(self._stack) == 1
-
-    def _look_at_text(self, text: str) -> None:
-        if _ONLY_CLOSING_TAGS.fullmatch(text) is None:
-            self.fault = f"text where a tag should stand: {text.strip()[:40]!r}"
-
-    def _begin(self, found: Found, at: int, *, may_be_next: bool = True) -> None:
-        self._stack.append(_Value(found, at, may_be_next))
-        self.watch = self._rules.quoted if self._quotes else self._rules.inside
-
-    def _take(self, value: _Value, text: str) -> None:
-        self.pairs.append(Pair(value.key, text, value.kind))
-
-    def _close_inner(self, end: int, tail: str, resumes: int) -> bool:
-        """A closing tag ends the innermost value, if that is not the argument itself."""
-        stack = self._stack
-        if len(stack) == 1:
-            return False
-        value = stack[-1]
-        if value is not None:
-            stack.pop()
-            if (outer := stack[-1]) is not None:
-                outer.inner.append(_Inner(value, end, tail, resumes))
-        return True
-
-    def _end(self, found: Found, parts: Sequence[str]) -> int | None:
-        """Closing tags, and the region's closer behind them."""
-        stack, end = self._stack, found.spans["region_end"][0]
-        for start in starts(self._rules.closing, found.text[:end]):
-            tail = found.text[:start]
-            if not self._close_inner(len(parts), tail, len(parts)) and (value := stack.pop()) is not None:
-                self._take(value, "".join(parts[value.start :]) + tail)
-            if not stack:
-                break
-        if self._quotes:
-            self._end_quote(len(parts))
-            return None
-        if stack:
-            self._complete(parts)
-        self.watch = self._rules.between
-        return end
-
-    def _end_quote(self, at: int) -> None:
-        while self._stack.pop() is not None:
-            pass
-        self._quotes -= 1
-        self._quoted = at + 1
-        if not self._quotes:
-            self.watch = self._rules.inside
 
     def _may_be_next(self, tag: str, parts: Sequence[str]) -> bool:
         """Whether an opening tag inside a value may be another argument's."""
         if self._rules.unmistakable:
             return True
-        if self._rules.alone and not tag.endswith("\n"):
+        if self._alone and not tag.endswith("\n"):
             return False
         for part in reversed(parts):
             if shown := part.rstrip(" \t"):
@@ -302,32 +250,122 @@ class BalancedTagLexer(TagLexer):
         return False
 
     def _complete(self, parts: Sequence[str]) -> None:
-        """The region has ended inside these values: each lacks its closing tag, and ends where another begins."""
+        """The region has ended while a value is open: an opening tag in it was none, or closing tags are missing."""
+        other = _Walk(self._rules, [], every_tag=False)
+        for token in self._tokens:
+            other.step(token, parts)
+        if other.stack:
+            self.fault = self._walk.complete(parts) or self.fault
+        else:
+            self.pairs += other.pairs
+        self._walk.stack.clear()
+        self.watch = self._rules.between
+
+
+class _Walk:
+    """One way to read the tags in a region, from the beginning of an argument on.
+
+    Attributes:
+        every_tag: all opening tags in values count, or only those that may be another argument's.
+        pairs: the arguments that have ended.
+        stack: the values that are open; None where a quoted call begins.
+        quotes: how many of these there are.
+        quoted: the part behind the last quoted call.
+    """
+
+    def __init__(self, rules: BalancedTagRules, pairs: list[Pair], *, every_tag: bool) -> None:
+        self._rules = rules
+        self._every_tag = every_tag
+        self.pairs = pairs
+        self.stack: list[_Value | None] = []
+        self.quotes = 0
+        self.quoted = 0
+
+    def step(self, token: _Token, parts: Sequence[str]) -> None:
+        stack, (kind, found, at, may_be_next) = self.stack, token
+        if not stack:
+            stack.append(_Value(found, at, True))
+            return
+        match kind:
+            case "next":
+                self._close(parts, at, "", at)
+                stack.append(_Value(found, at, True))
+            case "end":
+                end = found.spans["region_end"][0]
+                for start in starts(self._rules.closing, found.text[:end]):
+                    if not stack:
+                        break
+                    self._close(parts, at, found.text[:start], at)
+                if self.quotes:
+                    self._end_quote(at)
+            case "closing":
+                if len(stack) > 1:
+                    self._close(parts, at, "", at + 1)
+                elif (value := stack[0]) is not None:
+                    value.holds_closing = True
+            case "open":
+                value = stack[0]
+                may_be_next &= not (len(stack) == 1 and value is not None and value.holds_closing)
+                if may_be_next or self._every_tag:
+                    stack.append(_Value(found, at, may_be_next))
+            case "call":
+                stack += [None, _Value(found, at, True)]
+                self.quotes += 1
+            case "region":
+                self._end_quote(at)
+            case _:  # a quoted call without arguments
+                self.quoted = at + 1
+
+    def _close(self, parts: Sequence[str], end: int, tail: str, resumes: int) -> None:
+        """A closing tag ends the innermost value."""
+        value = self.stack[-1]
+        if value is None:
+            return  # of a quoted call
+        self.stack.pop()
+        if not self.stack:
+            self._take(value, "".join(parts[value.start : end]) + tail)
+        elif (outer := self.stack[-1]) is not None:
+            outer.inner.append(_Inner(value, end, tail, resumes))
+
+    def _end_quote(self, at: int) -> None:
+        while self.stack.pop() is not None:
+            pass
+        self.quotes -= 1
+        self.quoted = at + 1
+
+    def _take(self, value: _Value, text: str) -> None:
+        self.pairs.append(Pair(value.key, text, value.kind))
+
+    def complete(self, parts: Sequence[str]) -> str:
+        """The region has ended inside these values: each lacks its closing tag, and ends where another begins. Returns
+        why that cannot be."""
         values: list[_Value] = []
-        for value in self._stack:
+        for value in self.stack:
             assert value is not None
             if value.may_be_next or not values:
                 values.append(value)
             else:
                 values[-1].inner += value.inner
+        fault = ""
         for value, following in zip(values, [*values[1:], None], strict=True):
-            self._complete_one(value, parts, len(parts) if following is None else following.at)
-        self._stack.clear()
-        self.watch = self._rules.between
+            fault = self._complete_one(value, parts, len(parts) if following is None else following.at) or fault
+        return fault
 
-    def _complete_one(self, value: _Value, parts: Sequence[str], limit: int) -> None:
+    def _complete_one(self, value: _Value, parts: Sequence[str], limit: int) -> str:
         """This value lacks its closing tag; all that belongs to it and to those in it ends at the limit."""
         inner = value.inner
         ends = [*(one.value.at for one in inner[1:]), limit]
         behind = ["".join(parts[one.resumes : end]) for one, end in zip(inner, ends, strict=False)]
-        for rest, one in enumerate(inner):
+        lacks_closing = True
+        for number, one in enumerate(inner):
             if one.value.may_be_next:
                 self._take(value, self._unframed("".join(parts[value.start : one.value.at])))
-                inner, behind = inner[rest:], behind[rest:]
+                inner, behind = inner[number:], behind[number:]
                 break
-            if not behind[rest].strip():  # the closing tag was the value's
+            if not behind[number].strip():  # the closing tag was the value's
                 self._take(value, "".join(parts[value.start : one.end]) + one.tail)
-                inner, behind = inner[rest + 1 :], behind[rest + 1 :]
+                inner, behind = inner[number + 1 :], behind[number + 1 :]
+                lacks_closing = False
                 break
         else:
             self._take(value, self._unframed("".join(parts[value.start : limit])))
@@ -335,10 +373,11 @@ class BalancedTagLexer(TagLexer):
             inner, behind = [], []
         for one in inner:
             self._take(one.value, "".join(parts[one.value.start : one.end]) + one.tail)
-        if value.holds_closing:
-            self.fault = f"the value of {value.key!r} holds a closing tag and has none"
-        elif any(text.strip() for text in behind):
-            self.fault = f"text where a tag should stand behind {value.key!r}"
+        if value.holds_closing and lacks_closing:
+            return f"the value of {value.key!r} holds a closing tag and has none"
+        if any(text.strip() for text in behind):
+            return f"text where a tag should stand behind {value.key!r}"
+        return ""
 
     def _unframed(self, text: str) -> str:
         """A value without the white space that the template writes before what follows it."""

@@ -55,8 +55,6 @@ class TagLexer:
     heeds = False
     broken = False
     rest = 0
-    certain = True
-    """Whether text that joins the value at hand is surely its own."""
 
     def __init__(self, watch: WatchList) -> None:
         self.watch = watch
