@@ -17,11 +17,12 @@ from respzoo.export import DIALECTS, ExportError, export
 from respzoo.fields import REASONING
 from respzoo.hookspecs import Family
 from respzoo.hub import bare_name
+from respzoo.pieces import Trace
 from respzoo.plugins import Plugins
 from respzoo.prompts import prompt_after_a_tool_result
 from respzoo.template import ResponseTemplate
 from respzoo.testing import Sample, check_family, load_samples
-from respzoo.trace import Trace, trace
+from respzoo.trace import trace
 from respzoo.trust import examine
 
 __all__ = ["Remark", "audit"]

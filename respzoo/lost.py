@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import regex
 
 from respzoo.fields import CONTENT, CompiledTemplate
-from respzoo.trace import Trace, length_of
+from respzoo.pieces import Trace
+from respzoo.trace import length_of
 
 __all__ = ["lost"]
 

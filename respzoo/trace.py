@@ -8,90 +8,19 @@ by then: all that was fed but what the parser still holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from respzoo.delimiters import Delimiter
-from respzoo.events import Dropped, Event
+from respzoo.events import Event
 from respzoo.fields import CompiledTemplate
 from respzoo.parser import ResponseParser
+from respzoo.pieces import Fault, Hold, Piece, Step, Trace
 from respzoo.schema import Tool
 
-__all__ = ["Fault", "Hold", "Piece", "Step", "Trace", "length_of", "trace"]
-
-Kind = Literal["text", "opener", "closer", "wrapper", "swallowed"]
+__all__ = ["length_of", "trace"]
 
 _PLACE = re.compile(r"\bchar(?:acter)? (\d+)")
-
-
-@dataclass
-class Piece:
-    """A stretch of the text and what it was taken for."""
-
-    kind: Kind
-    """`swallowed`: decided, and nobody's text."""
-    field: str
-    start: int
-    end: int
-    fault: int | None = None
-    """Which of the trace's faults it is part of."""
-
-
-@dataclass
-class Step:
-    """One event, with the text that made it."""
-
-    event: Event
-    start: int
-    end: int
-    known_at: int
-    """How many characters had been fed when it came."""
-
-
-@dataclass(frozen=True)
-class Hold:
-    """Text that waited, since it might have become more than text."""
-
-    start: int
-    end: int
-    until: int
-    """How many characters had been fed when it was decided."""
-    might_be: tuple[str, ...]
-    """`opener of tool_calls`, `closer of content`, …; empty: what follows in the value decides."""
-    was: str
-    """What it turned out to be, in the same words; `text of content` or `swallowed` otherwise."""
-    blank: bool
-    """White space that was text after all: every word waits so."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A region that became no value."""
-
-    field: str
-    reason: str
-    error: str
-    start: int
-    end: int
-    place: int
-    """Where it went wrong, as near as can be told."""
-
-
-@dataclass
-class Trace:
-    """All of it. Places count from the beginning of `text`; the prompt's own part comes first."""
-
-    text: str
-    """What the prompt wrote of the answer, and the output behind it."""
-    prompt: int
-    """How many characters of it are the prompt's."""
-    pieces: list[Piece] = field(default_factory=list[Piece])
-    steps: list[Step] = field(default_factory=list[Step])
-    holds: list[Hold] = field(default_factory=list[Hold])
-    faults: list[Fault] = field(default_factory=list[Fault])
-    message: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    dropped: list[Dropped] = field(default_factory=list[Dropped])
 
 
 def trace(template: CompiledTemplate, text: str, *, prefix: str, tools: Iterable[Tool] | None = None) -> Trace:
@@ -129,6 +58,9 @@ class _Tracer:
         self._fill(len(out.text))
         for piece in out.pieces:
             self._name_wrapper(piece)
+        for step in out.steps:
+            if step.event["type"] == "region_chunk":  # of one region's neighbouring chunks, all
+                step.event = {**step.event, "text": out.text[step.start : step.end]}
         return out
 
     def _settle(self, events: list[Event], decided: int, fed: int) -> int:
@@ -161,10 +93,18 @@ class _Tracer:
                 self._delimiter("opener", event, limit, fed, more=number < last)
                 self.inside = name
             else:
-                self._delimiter("closer", event, limit, fed, more=number < last)
+                exact = self._raw_end(event) if kind == "region_malformed" else None
+                self._delimiter("closer", event, exact or limit, fed, more=exact is None and number < last)
                 if kind == "region_malformed":
                     self._fault(event)
                 self.inside = ""
+
+    def _raw_end(self, event: Event) -> int | None:
+        """Where a malformed region ends, by the text that its event holds; None: it had not opened."""
+        if not self.inside or self.region >= len(self.out.pieces):
+            return None
+        start, raw = self.out.pieces[self.region].start, event.get("raw", "")
+        return max(start + len(raw), self.at) if self.out.text.startswith(raw, start) else None
 
     def _limit(self, ahead: str, end: int, behind: int | None) -> int:
         """Where the text before the next chunk ends."""
@@ -185,7 +125,6 @@ class _Tracer:
         if last is not None and last.kind == "text" and last.end == start and last.field == event["field"] and step:
             last.end = step.end = end
             if step.event["type"] == "region_chunk":
-                step.event = {**step.event, "text": step.event.get("text", "") + text}
                 self.at = end
                 return
         self.out.pieces.append(Piece("text", event["field"], start, end))

@@ -56,6 +56,7 @@ LAYERS = (
     ("nearest",),
     ("export",),
     ("install",),
+    ("pieces",),
     ("trace",),
     ("lost",),
     ("testing",),

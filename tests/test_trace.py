@@ -8,10 +8,11 @@ import pytest
 
 from respzoo.hookspecs import Family
 from respzoo.lost import lost
+from respzoo.pieces import Trace
 from respzoo.plugins import loaded
 from respzoo.template import ResponseTemplate
 from respzoo.testing import load_samples
-from respzoo.trace import Trace, trace
+from respzoo.trace import trace
 
 FAMILIES = {name: family for name, family in loaded().families.items() if loaded().owners[name] == "respzoo:curated"}
 SPEC: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from respzoo.cli.console import label_of
-from respzoo.trace import Fault, Hold, Piece, Step, Trace
+from respzoo.pieces import Fault, Hold, Piece, Step, Trace
 
 __all__ = ["Row", "fault_title", "place", "rows", "short", "what", "why"]
 

@@ -16,6 +16,7 @@ from respzoo.cli.choose import choose, complete_family
 from respzoo.cli.console import MALFORMED, Json, print_json
 from respzoo.cli.read import read
 from respzoo.hookspecs import Family
+from respzoo.hub import read_folder
 from respzoo.plugins import loaded, read_family
 from respzoo.testing import update
 
@@ -67,7 +68,7 @@ def check(
         return
     if samples:
         raise typer.BadParameter("ids of samples go with --update-samples")
-    remarks = audit(family, loaded(), chat_template=read(chat_template) if chat_template else None)
+    remarks = audit(family, loaded(), chat_template=read(chat_template) if chat_template else own_chat_template(name))
     faults = sum(remark.level == "fault" for remark in remarks)
     if as_json:
         print_json(console, {"family": family.name, "remarks": [asdict(remark) for remark in remarks]})
@@ -75,6 +76,11 @@ def check(
         show(console, family, remarks)
     if faults:
         raise typer.Exit(MALFORMED)
+
+
+def own_chat_template(name: str) -> str | None:
+    """Of a checkpoint's folder, its own."""
+    return read_folder(Path(name)).chat_template if Path(name).is_dir() else None
 
 
 def updated(family: Family, ids: list[str]) -> list[str]:

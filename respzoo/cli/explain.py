@@ -17,8 +17,9 @@ from respzoo.cli.choose import ModelOption, TemplateOption, choose_one
 from respzoo.cli.console import MALFORMED, Json, label_of, print_json, style_of
 from respzoo.cli.page import page
 from respzoo.cli.read import FileArgument, PrefixFileOption, PrefixOption, ToolsOption, read, read_tools
+from respzoo.pieces import Fault, Piece, Trace
 from respzoo.template import ResponseTemplate
-from respzoo.trace import Fault, Piece, Trace, trace
+from respzoo.trace import trace
 
 __all__ = ["EXAMPLES", "explain"]
 

@@ -10,8 +10,8 @@ from html import escape
 
 from respzoo.cli.captions import fault_title, place, rows, short, what
 from respzoo.cli.console import label_of
+from respzoo.pieces import Fault, Piece, Trace
 from respzoo.template import ResponseTemplate
-from respzoo.trace import Fault, Piece, Trace
 
 __all__ = ["page"]
 
