@@ -98,6 +98,17 @@ def test_for_programs() -> None:
     )
 
 
+def test_another_models_output_is_guessed(tmp_path: Path) -> None:
+    text = '[TOOL_CALLS][{"name": "f", "arguments": {}}]'
+    output = run(text=text).stdout
+    assert re.search(r"no call was found; [\w, ]*\bmistral_v3\b[\w, ]* would find some", output)
+    assert "mistral_v3" in json.loads(run("--json", text=text).stdout)["calls_by"]
+    run("--html", str(tmp_path / "why.html"), text=text)
+    assert "no call was found" in (tmp_path / "why.html").read_text("utf-8")
+    assert "no call was found" not in run(text=GOOD).stdout
+    assert json.loads(run("--json", text="Nothing to call.").stdout)["calls_by"] == []
+
+
 def test_what_the_prompt_wrote_is_said() -> None:
     result = runner.invoke(
         app, ["explain", "-t", "qwen3", "--prefix", PREFIX + "<think>\n", "--json"], input="Hm.\n</think>\n\nYes."
@@ -136,7 +147,7 @@ def test_the_page_is_one_file_and_opens_in_a_browser(tmp_path: Path, monkeypatch
 
 def test_the_page_shows_control_characters() -> None:
     template = load_family("qwen3")
-    assert "␛[2J" in page(trace(template, "\x1b[2J", prefix=PREFIX), template)
+    assert "␛[2J" in page(trace(template, "\x1b[2J", prefix=PREFIX), template, [])
 
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:

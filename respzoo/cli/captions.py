@@ -7,7 +7,7 @@ from typing import NamedTuple
 from respzoo.cli.console import label_of
 from respzoo.pieces import Fault, Hold, Piece, Step, Trace
 
-__all__ = ["Row", "fault_title", "place", "rows", "short", "what", "why"]
+__all__ = ["Row", "elsewhere", "fault_title", "place", "rows", "short", "what", "why"]
 
 KINDS = {"opener": "opens", "closer": "closes", "wrapper": "wraps", "swallowed": "left out"}
 
@@ -67,6 +67,11 @@ def why(hold: Hold, found: Trace) -> str:
     might = " or ".join(hold.might_be) or "what follows decides"
     was = "yes" if hold.was in hold.might_be else "no, left out" if hold.was == "swallowed" else f"no, {hold.was}"
     return f"held until {place(hold.until, found)}: {might}? {was}"
+
+
+def elsewhere(others: list[str]) -> str:
+    """Of templates that find calls where this one finds none."""
+    return f"no call was found; {', '.join(others)} would find some: is it another model's output?"
 
 
 def fault_title(fault: Fault) -> str:

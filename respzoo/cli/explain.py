@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from respzoo.cli.captions import fault_title, place, rows, short
+from respzoo.cli.captions import elsewhere, fault_title, place, rows, short
 from respzoo.cli.choose import ModelOption, TemplateOption, choose_one
 from respzoo.cli.console import MALFORMED, Json, label_of, print_json, style_of
+from respzoo.cli.hints import other_readers
 from respzoo.cli.page import page
 from respzoo.cli.read import FileArgument, PrefixFileOption, PrefixOption, ToolsOption, read, read_tools
 from respzoo.pieces import Fault, Piece, Trace
@@ -50,22 +51,23 @@ def explain(
     text = read(file)
     start = read(prefix_file) if prefix_file else prefix
     found = trace(chosen, text, prefix=start, tools=read_tools(tools) if tools else None)
+    others = other_readers(text, start, found.message, chosen)
     console = Console(highlight=False)
     if html:
-        write_page(html, found, chosen)
+        write_page(html, found, chosen, others)
         if not as_json:
             console.print(Text(f"wrote {html}"), soft_wrap=True)
     if as_json:
-        print_json(console, as_dict(found, chosen))
+        print_json(console, {**as_dict(found, chosen), "calls_by": others})
     elif not html:
-        show(console, found, chosen)
+        show(console, found, chosen, others)
     if found.faults:
         raise typer.Exit(MALFORMED)
 
 
-def write_page(file: str, found: Trace, template: ResponseTemplate) -> None:
+def write_page(file: str, found: Trace, template: ResponseTemplate, others: list[str]) -> None:
     try:
-        Path(file).write_text(page(found, template), "utf-8", errors="replace")
+        Path(file).write_text(page(found, template, others), "utf-8", errors="replace")
     except OSError as error:
         raise typer.BadParameter(f"cannot write --html {file}: {error}") from error
 
@@ -91,7 +93,7 @@ def as_dict(found: Trace, template: ResponseTemplate) -> dict[str, Any]:
     }
 
 
-def show(console: Console, found: Trace, template: ResponseTemplate) -> None:
+def show(console: Console, found: Trace, template: ResponseTemplate, others: list[str]) -> None:
     console.print(Text.assemble("template  ", (template.name, "bold"), f"  {template.source}"), soft_wrap=True)
     console.print(coloured(found), soft_wrap=True)
     console.print()
@@ -99,6 +101,9 @@ def show(console: Console, found: Trace, template: ResponseTemplate) -> None:
     for fault in found.faults:
         console.print()
         console.print(caret(found, fault), soft_wrap=True)
+    if others:
+        console.print()
+        console.print(Text(elsewhere(others), style="yellow"), soft_wrap=True)
     console.print()
     print_json(console, found.message)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from html import escape
 
-from respzoo.cli.captions import fault_title, place, rows, short, what
+from respzoo.cli.captions import elsewhere, fault_title, place, rows, short, what
 from respzoo.cli.console import label_of
 from respzoo.pieces import Fault, Piece, Trace
 from respzoo.template import ResponseTemplate
@@ -44,12 +44,13 @@ td code { overflow-wrap: anywhere; } .legend span { margin-right: 1rem; }
 CLASSES = {"reasoning": "reasoning", "content": "content", "tool call": "call"}
 
 
-def page(found: Trace, template: ResponseTemplate) -> str:
+def page(found: Trace, template: ResponseTemplate, others: list[str]) -> str:
     """The whole of it as HTML."""
     body = "\n".join(
         [
             "<h1>What became of the output</h1>",
             f"<p>Template <b>{escape(template.name or 'unnamed')}</b> ({escape(template.source)})</p>",
+            *([f'<p class="other">{escape(elsewhere(others))}</p>'] if others else []),
             *_faults(found),
             "<h2>Text</h2>",
             _legend(),
