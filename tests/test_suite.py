@@ -83,9 +83,18 @@ def test_the_checks_see_a_fault() -> None:
 
 
 def test_the_recorded_tokens_are_used() -> None:
-    fixture = replay.FIXTURES["qwen3-hermes/parallel-two-calls-thinking"]
-    assert fixture.output_token_ids is not None
-    assert 0 <= len(fixture.output_token_ids) - len(replay.units_of(fixture)) < 10  # those without a whole character
+    """Of every model whose tokenizer can be had; what they write is the recorded output."""
+    used = 0
+    for fixture in replay.FIXTURES.values():
+        pinned = fixture.tokenizer
+        assert pinned is not None
+        if pinned.repo.startswith("Qwen/Qwen3-") or pinned.mode == "mistral":
+            units = replay.units_of(fixture)
+            assert "".join(units) == fixture.raw_output
+            assert fixture.output_token_ids is not None
+            assert len(units) <= len(fixture.output_token_ids)  # some write no whole character
+            used += 1
+    assert used == 107
 
 
 def test_readme() -> None:

@@ -1,8 +1,8 @@
 """canitoolcall's fixtures, read by a parser and judged by the suite's own checks; shared by tools and tests.
 
 A fixture is read whole, and in every default chunking of canitoolcall, whose units are tokens: the recorded ones where
-the tokenizer can be had (Qwen3's, see tools/bench/qwen_tokens.py), otherwise words with each marker of the family in one
-piece; and by character. How a text is read is the caller's: `read` below is our own `MessageStream`, tests/vllm puts the
+the tokenizer can be had (Qwen3's and Mistral's, from packages that carry them), otherwise words with each marker of the
+family in one piece; and by character. How a text is read is the caller's: `read` below is our own `MessageStream`, tests/vllm puts the
 adapter in its place.
 """
 
@@ -30,6 +30,7 @@ import respzoo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "bench"))
 
+import mistral_tokens  # noqa: E402 - a script's neighbour, not a package
 import qwen_tokens  # noqa: E402 - a script's neighbour, not a package
 
 # What is not strict, and why; tests hold every reader to it.
@@ -145,8 +146,11 @@ def template_of(model: str) -> respzoo.ResponseTemplate:
 def units_of(fixture: Fixture) -> list[str]:
     """The pieces that a server could send, one a token."""
     ids, pinned = fixture.output_token_ids, fixture.tokenizer
-    if ids is not None and pinned is not None and qwen_tokens.uses_this_vocabulary(pinned.repo):
-        return [piece for piece in qwen_tokens.pieces(ids) if piece]
+    if ids is not None and pinned is not None:
+        if qwen_tokens.uses_this_vocabulary(pinned.repo):
+            return [piece for piece in qwen_tokens.pieces(ids) if piece]
+        if pinned.mode == "mistral":
+            return [piece for piece in mistral_tokens.pieces(ids) if piece]
     markers = sorted(FAMILIES[fixture.family].markers, key=len, reverse=True)
     words = rf"(?:{'|'.join(map(re.escape, markers))})|\s*\w{{1,5}}|\s*[^\w\s]{{1,2}}?|\s+"
     return re.findall(words, fixture.raw_output, re.DOTALL)
