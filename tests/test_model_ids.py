@@ -1,96 +1,99 @@
-"""A table of real model ids: each resolves to its family by its name alone, and those that must not do not."""
+"""Some eight hundred real model ids, and the family that each one's name alone leads to."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+import respzoo
 from respzoo import hub, zoo
 from respzoo.plugins import loaded
 
-DATA = Path(__file__).parent / "data"
+TABLE = Path(__file__).parent / "data" / "model_ids.tsv"
+NONE = "-"
 
 
-def rows(name: str) -> list[list[str]]:
-    lines = (DATA / name).read_text("utf-8").splitlines()
-    return [line.split("\t") for line in lines if line and not line.startswith("#")]
+class Row(NamedTuple):
+    id: str
+    family: str
+    seen: str
+    why: str
 
 
-KNOWN = rows("model_ids.tsv")
-UNKNOWN = [model for (model,) in rows("model_ids_unknown.txt")]
+def rows(text: str) -> list[Row]:
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    assert next(reader) == list(Row._fields)
+    return [Row(*row) for row in reader]
 
 
-@pytest.fixture(autouse=True)
-def no_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Names alone: the Hub says nothing."""
+ROWS = rows(TABLE.read_text("utf-8"))
+CALLED = [row for row in ROWS if row.family != NONE]
+UNCALLED = [row for row in ROWS if row.family == NONE]
 
-    def read_hub(model: str, **options: object) -> hub.Checkpoint:
-        return hub.Checkpoint("the Hub", {name: hub.Outcome("offline", "a test") for name in hub.FILES})
 
-    monkeypatch.setattr(hub, "read_hub", read_hub)
+def test_the_table_is_large_and_says_why() -> None:
+    assert len(CALLED) >= 600
+    assert len(UNCALLED) >= 180
+    names = Counter(row.id.lower() for row in ROWS)
+    assert [name for name, count in names.items() if count > 1] == []
+    assert all(row.seen and row.why for row in ROWS)
+    assert all(re.fullmatch(r"(?:[\w.-]+/)*[\w.-]+", row.id) for row in ROWS)
+    forms = Counter(row.why for row in CALLED)
+    quantised = forms["quantised or converted by others"] + forms["quantised or converted by its owner"]
+    assert quantised >= 200
+    assert forms["tuned further, or packed anew"] >= 50
+
+
+def test_every_family_with_names_is_in_the_table() -> None:
+    """A family that lists models and is not here would not be tested by them."""
+    listing = {family.name for family in loaded().families.values() if family.models}
+    assert listing - {row.family for row in CALLED} == set()
+
+
+def found(ids: Iterable[str], folder: Path) -> dict[str, str]:
+    """What each id resolves to without network and with an empty cache; a folder holds nothing but its name."""
+    answers: dict[str, str] = {}
+    for model in ids:
+        given: str | Path = model
+        if model.startswith("./"):
+            given = folder / "folders" / model
+            given.mkdir(parents=True)
+        finding = zoo.find(given, local_files_only=True, cache_dir=folder / "cache")
+        answers[model] = NONE if finding.template is None else finding.template.name
+    return answers
+
+
+@pytest.mark.parametrize("table", [CALLED, UNCALLED], ids=["resolve", "do not resolve"])
+def test_ids(table: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(zoo.PIN, raising=False)
-    zoo.forget()
-    yield
-    zoo.forget()
+    expected = {row.id: row.family for row in table}
+    answers = found(expected, tmp_path)
+    wrong = {row.id: (answers[row.id], row.family, row.why) for row in table if answers[row.id] != row.family}
+    assert wrong == {}, "id: (found, expected, why)"
 
 
-def test_the_tables_are_large_and_tidy() -> None:
-    ids = [model for model, *_ in KNOWN] + UNKNOWN
-    assert len(KNOWN) >= 300
-    assert len(UNKNOWN) >= 60
-    assert len(set(ids)) == len(ids)
-    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+", model, re.ASCII) for model in ids)
-    assert all(len(row) == 3 and row[2] for row in KNOWN), "an id without a source"
-    assert [family for _, family, _ in KNOWN] == sorted(family for _, family, _ in KNOWN)
+def test_no_pattern_fits_a_model_that_must_not_resolve() -> None:
+    """By the patterns alone, too: a base model is not kept out by its suffix only where the suffix is the difference."""
+    families = loaded().families.values()
+    names = {
+        row.id: hub.bare_name(row.id) for row in UNCALLED if not re.search(r"(?i)\bbase|draft|dflash|eagle", row.id)
+    }
+    fitting = {model: [one.name for one in families if one.match_name(name)] for model, name in names.items()}
+    assert {model: fits for model, fits in fitting.items() if fits} == {}
 
 
-def test_every_family_has_ids_in_the_table() -> None:
-    families = loaded().families.items()
-    curated = {name for name, one in families if loaded().owner(one) == "respzoo:curated" and one.models}
-    counts = Counter(family for _, family, _ in KNOWN)
-    assert counts.keys() == curated
-    listed = [model for model, _, _ in KNOWN if model.lower() in loaded().ids]
-    assert len(KNOWN) - len(listed) >= 300, "enough that are not simply listed: re-uploads, quantised, tuned further"
-
-
-def test_every_id_of_the_table_resolves_to_its_family() -> None:
-    wrong: list[str] = []
-    for model, family, _ in KNOWN:
-        template = zoo.find(model).template
-        if template is None or template.name != family:
-            wrong.append(f"{model}: {template.name if template else None}, not {family}")
-    assert not wrong, "\n".join(wrong)
-
-
-def test_no_id_that_must_not_resolve_does() -> None:
-    wrong: list[str] = []
-    for model in UNKNOWN:
-        finding = zoo.find(model)
-        if finding.template is not None:
-            wrong.append(f"{model}: {finding.template.name}, {finding.trail[-1]}")
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("model", ["Qwen/Qwen3-8B-Base", "Qwen/Qwen3-Reranker-4B", "google/gemma-4-E2B-it-assistant"])
-def test_not_by_its_base_model_and_its_config_either(model: str, tmp_path: Path) -> None:
-    """A re-ranker made from a model that chats has its card and its config."""
-    folder = tmp_path / model
-    folder.mkdir(parents=True)
-    (folder / "README.md").write_text("---\nbase_model: Qwen/Qwen3-8B\n---\n")
-    (folder / "config.json").write_text('{"model_type": "gemma4"}')
-    finding = zoo.find(folder)
-    if "assistant" not in model:
-        assert finding.template is None
-    else:
-        assert "base model" in str(finding.trail[-1])
-
-
-def test_upper_and_lower_case_are_one() -> None:
-    for model, family, _ in KNOWN[::10]:
-        template = zoo.find(model.upper()).template
-        assert template is not None
-        assert template.name == family
+def test_who_is_refused_is_told_what_would_settle_it(tmp_path: Path) -> None:
+    for model in ("tngtech/DeepSeek-TNG-R1T2-Chimera", "Qwen/Qwen3-8B-Base", "arcee-ai/Trinity-Large-Thinking"):
+        with pytest.raises(respzoo.UnknownModelError) as caught:
+            respzoo.get(model, local_files_only=True, cache_dir=tmp_path)
+        text = str(caught.value)
+        assert "not cached" in text
+        assert "template=" in text
+        assert "exact id: no family lists it" in text
