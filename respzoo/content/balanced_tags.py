@@ -100,10 +100,10 @@ class ClosingProofs:
         later_end = _NAMED.sub("(", end)
         # closing tags of the opener's own markup may stand before the closer: the manual's template closes with
         # </tool_call> and leaves </function> inside
-        source = "" if open is None else _CLASS.sub(" ", _NAMED.sub("(", open.pattern.pattern)).replace("\\", "")
-        names = sorted({re.escape(name) for name in _TAG_NAME.findall(source)})
-        own = rf"</(?:{'|'.join(names)})>" if names else _NEVER
-        self.own = re.compile("|".join(f"<{name}" for name in names) or "(?!)")
+        names = _tag_names(open)
+        own = rf"</(?:{'|'.join(map(re.escape, names))})>" if names else _NEVER
+        mentions = [re.escape(f"<{name}") for name in names if name not in _tag_names(close)]
+        self.own = re.compile("|".join(mentions) or "(?!)")
         closer = rf"(?:(?:{own})\s*)*?(?P<region_end>{_bare(end)})"
         more = "|".join(["\\s", *(f"(?:{one.pattern.pattern})" for one in behind)])
         last = rf"{closer}(?:{more})*"
@@ -121,6 +121,12 @@ class ClosingProofs:
         """Where the closer stands in text that was held back until the end of the output."""
         match = fullmatch(self._last, tail)
         return None if match is None else match.span("region_end")
+
+
+def _tag_names(delimiter: Delimiter | None) -> list[str]:
+    """The names of the opening tags that are written in it."""
+    source = "" if delimiter is None else _CLASS.sub(" ", _NAMED.sub("(", delimiter.pattern.pattern))
+    return sorted(set(_TAG_NAME.findall(source.replace("\\", ""))))
 
 
 def _call(open: Delimiter) -> str | None:
