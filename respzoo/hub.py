@@ -21,6 +21,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
+from respzoo.names import bare_name
+
 __all__ = [
     "CARD",
     "FILES",
@@ -200,27 +202,6 @@ def read_tokenizer(tokenizer: object) -> Checkpoint:
 def is_hub_id(model: str) -> bool:
     """Whether a text has the form of an id on the Hub, so that asking for it makes sense."""
     return re.fullmatch(r"(?:\w[\w.-]*/)?\w[\w.-]*", model, re.ASCII) is not None and ".." not in model
-
-
-def bare_name(model: str) -> str:
-    """A model's name in lower case, without organisation, upload prefix and the suffixes of quantised forms."""
-    name = model.replace("\\", "/").rstrip("/").rpartition("/")[2].lower()
-    quantised = re.compile(_QUANTISED, re.VERBOSE)
-    while stripped := quantised.sub("", name):
-        if stripped == name:
-            break
-        name = stripped
-    return name
-
-
-# compiled when a name is first looked at, and kept by `re`
-_QUANTISED = r"""[-_.](?:
-        (?:nv|mx)?fp(?:4|8|16)(?:[-_](?:dynamic|block|kv|static))? | bf16 | f16 | fp32
-      | awq(?:[-_]?int4)? | gptq | gguf | ggml | i1 | imatrix | exl[23] | eetq | hqq | aqlm | marlin | auto-?round | nf4 | mtp | ud
-      | bnb | unsloth | mlx | dwq | qat | onnx | openvino | torchao | neuron
-      | (?:mlx[-_])?[2-8](?:\.\d+)?[-_]?(?:bit|bpw) | int[248] | [wa]\d+(?:a(?:fp)?\d+)? | g(?:32|64|128) | gs\d+
-      | (?:ud[-_])?i?q[2-8](?:[-_](?:[0-9k]|[a-z]{1,3}))* | quantized | quantised | dynamic | compressed[-_]tensors | hf
-    )$"""
 
 
 def name_of_folder(folder: Path) -> str:

@@ -19,7 +19,6 @@ the families are still there.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from typing import Any, Literal, NamedTuple, cast
 from respzoo import hub
 from respzoo.errors import Problem, TemplateError, UnknownModelError
 from respzoo.hookspecs import Family
+from respzoo.names import bare_forms, is_chat
 from respzoo.plugins import Plugins, load_template
 from respzoo.template import ResponseTemplate
 from respzoo.trust import examine, trusted_names
@@ -49,11 +49,6 @@ HOW_TO_ADD = (
 _MOST_BASES = 4  # models that are looked at for being another's base
 _DEEPEST = 3  # how far a base's own bases are followed
 _LONGEST_PATH = 1_024
-_NO_CHAT = (
-    r"(?:^|[-_.])(?:base|pt|pretrain(?:ed)?|embed(?:ding)?s?|rerank(?:er)?|reward|rm|prm|asr|tts|guard|guardian|classifier"
-    r"|draft(?:er)?|eagle\d?|dflash|speculator|sae)(?:[-_.]|$)"
-)
-"""A name of a model that was not taught to chat, whatever else its name is like."""
 
 
 class Rung(NamedTuple):
@@ -310,12 +305,12 @@ class Search:
         return "" if other is family else f", though {why}"
 
     def _same_name(self, bare: Iterable[str]) -> dict[str, tuple[Family, str]]:
-        families = self.plugins.families.values()
-        same = [(family, model) for family in families for model in family.models if hub.bare_name(model) in set(bare)]
+        listed = self.plugins.bare
+        same = [pair for name in sorted(bare) for pair in listed.get(name, ())]
         return {family.name: (family, f"another name of {model}") for family, model in same}
 
     def _fitting(self, bare: Iterable[str]) -> dict[str, tuple[Family, str]]:
-        fitting = self.plugins.fitting([name for name in bare if not re.search(_NO_CHAT, name)])
+        fitting = self.plugins.fitting(list(filter(is_chat, bare)))
         return {family.name: (family, f"the name fits {pattern}") for family, pattern in fitting}
 
     def _by_same_name(self, chat_template: str | None) -> ResponseTemplate | None:
@@ -326,7 +321,7 @@ class Search:
 
     def _by_base(self, here: hub.Checkpoint, asked: hub.Checkpoint | None) -> ResponseTemplate | None:
         """By what it was made from: breadth first, each model once, no deeper than `_DEEPEST`."""
-        if any(re.search(_NO_CHAT, name) for name in self._bare):
+        if not all(map(is_chat, self._bare)):
             return None
         waiting = [(base, 1) for base in self._bases(here, asked)]
         seen = {name.lower() for name in self.names}
@@ -344,7 +339,7 @@ class Search:
             there = self._ask_hub(base, (*hub.FILES, hub.CARD))
             template = there.chat_template if there is not None else None
             marked = self._marked(template) if template else []
-            bare = _bare_names([base])
+            bare = self._forms([base])
             if len(marked) == 1:
                 found.setdefault(marked[0].name, (marked[0], f"the chat template of its base model {base}"))
             elif not marked and (like := self._same_name(bare)):
@@ -380,7 +375,7 @@ class Search:
         architecture = (
             cast("list[Any]", architectures)[0] if isinstance(architectures, list) and architectures else None
         )
-        if any(re.search(_NO_CHAT, name) for name in self._bare):
+        if not all(map(is_chat, self._bare)):
             return None
         families = self.plugins.families.values()
         found = {one.name: (one, f"its model_type is {kind}") for one in families if kind in one.model_types}
@@ -402,7 +397,10 @@ class Search:
 
     @cached_property
     def _bare(self) -> set[str]:
-        return _bare_names(self.names)
+        return self._forms(self.names)
+
+    def _forms(self, names: Iterable[str]) -> set[str]:
+        return bare_forms(names, self.plugins.organisations)
 
     def _give(self, family: Family, rung: str, source: str) -> ResponseTemplate | None:
         """A family's template. None if it does not load, which is its plugin's fault: the search goes on."""
@@ -421,15 +419,12 @@ class Search:
     def _near(self) -> list[str]:
         import difflib
 
-        names = {hub.bare_name(model): model for family in self.plugins.families.values() for model in family.models}
-        found = [near for name in sorted(self._bare) for near in difflib.get_close_matches(name, names, n=5)]
+        names = {name: pairs[0][1] for name, pairs in self.plugins.bare.items()}
+        found: list[str] = []
+        for name in sorted(self._bare):
+            like = [near for near in names if near[:2] == name[:2]]  # comparing all takes long
+            found += difflib.get_close_matches(name, like, n=5)
         return list(dict.fromkeys(names[near] for near in found))[:5]
-
-
-def _bare_names(names: Iterable[str]) -> set[str]:
-    """The bare forms of names; `org_name` is how some re-upload with the first owner in the name."""
-    bare = {hub.bare_name(name) for name in names if name}
-    return bare | {name.partition("_")[2] for name in bare if "_" in name}
 
 
 def _is_refused(problems: Iterable[Problem]) -> bool:

@@ -28,6 +28,7 @@ from respzoo.errors import Problem, RespzooError, TemplateError, UnknownModelErr
 from respzoo.folders import PluginError, TemplateFolder, read_family
 from respzoo.hookspecs import PROJECT, Family, Marks, hookimpl
 from respzoo.installed import announced
+from respzoo.names import bare_name
 from respzoo.template import ResponseTemplate, with_source
 from respzoo.trust import examine, trusted_names
 
@@ -127,7 +128,7 @@ class Plugins:
             if self._manager.has_plugin(name):
                 self._manager.unregister(name=name)
             self._record(name, version, error)
-        for stale in ("_collected", "ids"):
+        for stale in ("_collected", "_listing", "ids", "bare", "organisations"):
             self.__dict__.pop(stale, None)
 
     @property
@@ -174,6 +175,11 @@ class Plugins:
             PluginError: two families list it.
         """
         wanted = model.lower()
+        if "_collected" in self.__dict__:  # all is read already
+            listing = self._listing.get(wanted, [])
+            if len(listing) > 1:
+                raise self._clash(model, listing)
+            return listing[0] if listing else None
         found: dict[str, Family] = {}
         for name, plugin in self._manager.list_name_plugin():
             if type(plugin) is TemplateFolder:
@@ -189,19 +195,41 @@ class Plugins:
         return next(iter(found.values()), None)
 
     def _clash(self, model: str, families: Iterable[Family]) -> PluginError:
-        sides = " and ".join(f"{family.name!r} of {self._label(self.owner(family))}" for family in families)
+        sides = " and ".join(
+            f"{family.name!r} of {self._label(self.owner(family))}"
+            for family in sorted(families, key=lambda one: one.name)
+        )
         return PluginError(f"two families claim the model {model!r}: {sides}; take it out of one of them")
 
     @cached_property
     def ids(self) -> dict[str, Family]:
         """The family of each exact id, in lower case."""
-        ids: dict[str, Family] = {}
+        for model, families in self._listing.items():
+            if len(families) > 1:
+                raise self._clash(model, families)
+        return {model: families[0] for model, families in self._listing.items()}
+
+    @cached_property
+    def _listing(self) -> dict[str, list[Family]]:
+        listing: dict[str, list[Family]] = {}
+        for family in self.families.values():
+            for model in dict.fromkeys(model.lower() for model in family.models):
+                listing.setdefault(model, []).append(family)
+        return listing
+
+    @cached_property
+    def bare(self) -> dict[str, list[tuple[Family, str]]]:
+        """By its bare name, each listed model and its family."""
+        found: dict[str, list[tuple[Family, str]]] = {}
         for family in self.families.values():
             for model in family.models:
-                other = ids.setdefault(model.lower(), family)
-                if other is not family:
-                    raise self._clash(model, (other, family))
-        return ids
+                found.setdefault(bare_name(model), []).append((family, model))
+        return found
+
+    @cached_property
+    def organisations(self) -> frozenset[str]:
+        """Who made the listed models, in lower case."""
+        return frozenset(model.partition("/")[0] for model in self._listing)
 
     def compile(self, family: Family, source: str, *, trust: Iterable[str] = ()) -> ResponseTemplate:
         """A family's template with the reason for it; compiled once, since only the reason differs.

@@ -15,6 +15,7 @@ import pytest
 
 from respzoo import hub, zoo
 from respzoo.errors import UnknownModelError
+from respzoo.names import bare_name
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SPEC = {"start_anchor": "<a>", "fields": {"content": {"close": "</a>"}}}
@@ -625,7 +626,7 @@ def test_what_looks_like_an_id(text: str, is_id: bool) -> None:
     ],
 )
 def test_the_bare_name(model: str, bare: str) -> None:
-    assert hub.bare_name(model) == bare
+    assert bare_name(model) == bare
 
 
 def test_the_name_of_a_folder(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ LAYERS = (
     ("outbox",),
     ("message",),
     ("template",),
-    ("hookspecs", "installed"),
+    ("hookspecs", "installed", "names"),
     ("folders",),
     ("trust",),
     ("plugins",),
