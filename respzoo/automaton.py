@@ -68,9 +68,12 @@ class Automaton:
         self._cells = 0
         self.moves = 0
         starts: list[int] = []
-        for owner, tree in enumerate(trees):
-            self._owner = owner
-            starts.extend(self._build(tree, (self._add(None, ()),)))
+        try:
+            for owner, tree in enumerate(trees):
+                self._owner = owner
+                starts.extend(self._build(tree, (self._add(None, ()),)))
+        except RecursionError as error:
+            raise Unsupported("groups nested too deeply") from error
         self.start = self.state(tuple(dict.fromkeys(starts)))
         if self.start.matched:
             raise Unsupported("a pattern that matches the empty text")

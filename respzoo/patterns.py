@@ -205,6 +205,8 @@ def read(source: str, *, skeleton: bool = False) -> Node:
         tree = reader.choice()
     except IndexError as error:
         raise Unsupported("unexpected end") from error
+    except RecursionError as error:
+        raise Unsupported("groups nested too deeply") from error
     if reader.at != len(source):
         raise Unsupported("unbalanced parentheses")
     return tree

@@ -324,6 +324,8 @@ def _delimiter(
             return None
         try:
             return Delimiter.regex(what, field, source, order)
+        except RecursionError:
+            problems.add(f"{path}.{pattern}", "its groups are nested too deeply for the regex module")
         except regex.error as error:
             caret = " " * int(getattr(error, "pos", None) or 0) + "^"
             why = getattr(error, "msg", str(error))

@@ -7,6 +7,7 @@ import contextlib
 import pytest
 import regex
 
+from respzoo import ResponseTemplate, TemplateError
 from respzoo.automaton import Automaton
 from respzoo.patterns import CharSet, Choice, Group, Repeat, Series, Unsupported, read
 
@@ -61,3 +62,24 @@ def test_deep_groups_are_read_or_left_alone(depth: int) -> None:
     regex.compile(pattern)
     with contextlib.suppress(Unsupported):
         Automaton([read(pattern)])
+
+
+def nested(depth: int) -> dict[str, object]:
+    source = "(" * depth + "<call>" + ")" * depth
+    return {"start_anchor": "<s>", "fields": {"tool_calls": {"open_pattern": source, "content": "json"}, "content": {}}}
+
+
+def test_groups_nested_deeply() -> None:
+    assert ResponseTemplate(nested(100)).parse("text", prefix="") == {"content": "text"}
+
+
+@pytest.mark.parametrize("depth", [300, 500, 1_000])
+def test_groups_too_deep_for_one_reader_or_the_other(depth: int) -> None:
+    """How much of the stack is left decides; what is too deep for the automaton goes to the `regex` module."""
+    with contextlib.suppress(TemplateError):
+        assert ResponseTemplate(nested(depth)).parse("text", prefix="") == {"content": "text"}
+
+
+def test_groups_too_deep_for_all() -> None:
+    with pytest.raises(TemplateError, match=r"open_pattern: its groups are nested too deeply"):
+        ResponseTemplate(nested(10_000))
