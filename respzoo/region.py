@@ -134,9 +134,11 @@ class Region:
 
     def _whose_fault(self, text: str) -> Literal["malformed", "unfinished"]:
         """Whether text that is no value was closed all the same, rather than cut off: a closer stands somewhere inside
-        it, or it needs none and is broken."""
+        it, or it could not have become a value any more and swallowed an answer."""
         field, lexer = self.field, self.lexer
-        if field.close is None:
+        if lexer is not None and lexer.broken:
+            closed = True
+        elif field.close is None:
             closed = lexer is not None and not lexer.cut(text)
         else:
             try:

@@ -289,7 +289,9 @@ CASES = [
     Case("P5-a-malformed-call-where-no-field-is-content", template(tool_calls=SMOL["fields"]["tool_calls"]), BAD, message(BAD),
          [("tool_calls", BAD, "malformed")]),
     # P7: whatever a model wrote
-    Case("P7-cut-where-broken-json-may-close-or-quote", DELIMS, "call:f x<", message(), [("tool_calls", "call:f x<", "unfinished")]),
+    Case("P7-cut-where-broken-json-may-close-or-quote", DELIMS, "call:f x<", message("call:f x<"), [("tool_calls", "call:f x<", "malformed")]),
+    Case("D3-what-cannot-be-a-value-is-text-where-the-output-ends", SMOL, "Use <tool_call>so, and then", message("Use <tool_call>so, and then"),
+         [("tool_calls", "<tool_call>so, and then", "malformed")]),
     Case("P7-a-mark-behind-broken-json", DELIMS, "call:f x<q>y<end>z", message("call:f x<q>y<end>z"),
          [("tool_calls", "call:f x<q>y<end>", "malformed")]),
     Case("P7-null-characters", SMOL, "a\x00b<tool_call>\x00</tool_call>", message("a\x00b<tool_call>\x00</tool_call>"),
