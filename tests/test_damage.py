@@ -42,7 +42,7 @@ def template_of(case: dict[str, Any]) -> ResponseTemplate:
 
 
 def name_of(case: dict[str, Any]) -> str:
-    return f"{case['damage']}, {template_of(case).name}".replace(" ", "_")
+    return f"{case['damage']}-{case['model'].partition('/')[2]}".replace(" ", "_")
 
 
 def expected_message(case: dict[str, Any]) -> dict[str, Any]:

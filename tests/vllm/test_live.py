@@ -5,6 +5,7 @@ What the model writes is in tools/vllm_cpu/scripts.py; in its tokenizer <tool_ca
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,21 @@ class Reply:
     finish: str = "stop"
 
 
+def finished(reply: Reply) -> Reply:
+    """Without a call that the stream began and the model did not finish; vLLM ends such a reply as one with a call."""
+    calls = tuple(call for call in reply.calls if is_json(call[1]))
+    ended_by_it = reply.finish == "tool_calls" and reply.calls and not calls
+    return replace(reply, calls=calls, finish="stop" if ended_by_it else reply.finish)
+
+
+def is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
 @dataclass
 class Chat:
     """The client, and both ways to ask."""
@@ -54,7 +70,7 @@ class Chat:
 
     def choices(self, prompt: str | list[dict[str, Any]], **options: Any) -> list[Reply]:
         whole, streamed = self.both(prompt, **options)
-        assert streamed == whole
+        assert [*map(finished, streamed)] == whole
         return whole
 
     def both(self, prompt: str | list[dict[str, Any]], **options: Any) -> tuple[list[Reply], list[Reply]]:
@@ -237,7 +253,8 @@ def test_cut_by_max_tokens(chat: Chat, text: str, expected: Reply) -> None:
     ([whole], [streamed]) = chat.both("weather twice", max_tokens=chat.tokens(text))
     # vLLM's own names for it: where there are calls, whole replies say so, streams say that they were cut
     assert whole == replace(expected, finish="tool_calls" if expected.calls else "length")
-    assert streamed == replace(expected, finish="length")
+    assert finished(streamed) == replace(expected, finish="length")
+    assert len(streamed.calls) <= len(expected.calls) + 1  # begun, and no more than that
 
 
 # --------------------------------------------------------------------------------------------- what the request wants
