@@ -12,13 +12,17 @@ from respzoo.allowance import seconds_for
 from respzoo.content import ContentParser, Lexer
 from respzoo.delimiters import Delimiter, WatchList
 
-__all__ = ["CALLS", "CONTENT", "REASONING", "REASONING_NAMES", "CompiledTemplate", "Field", "Wrapper"]
+__all__ = ["CALLS", "CONTENT", "GIVEN_BACK", "REASONING", "REASONING_NAMES", "CompiledTemplate", "Field", "Wrapper"]
 
 REASONING = "reasoning_content"
 CONTENT = "content"
 CALLS = "tool_calls"
 REASONING_NAMES = frozenset({REASONING, "thinking", "reasoning"})
 """What templates call the field of reasoning."""
+
+
+GIVEN_BACK = "value"
+"""In the dialect, the group of an opener whose text is the beginning of the region's own."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,8 @@ class CompiledTemplate:
     anchor: regex.Pattern[str]
     anchor_literals: tuple[str, ...] | None
     outside: Mapping[tuple[bool, bool], WatchList]
-    """What matters outside of explicit regions: every opener, and the implicit field's closer. Which list counts depends
-    on whether a closer may still come whose region has ended without it, and whether there is content already."""
+    """What matters outside of explicit regions: every opener, and the implicit field's closer. Which list counts
+    depends on whether a closer may still come whose region has ended without it, and on whether there is content."""
     keeps_text: bool
     """Whether a pattern may look at text before it, so that all of it is kept."""
 

@@ -13,12 +13,11 @@ from respzoo.content import Lexer, Pair, TagLexer
 from respzoo.delimiters import Found, Partial, WatchList
 from respzoo.draft import Draft
 from respzoo.events import Event
-from respzoo.fields import CALLS, CONTENT, CompiledTemplate, Field
+from respzoo.fields import CALLS, CONTENT, GIVEN_BACK, CompiledTemplate, Field
 from respzoo.leftover import Fault, Leftover
 from respzoo.region import Region, Verdict
 from respzoo.scanner import Scanner
 from respzoo.schema import Tools
-from respzoo.spec import GIVEN_BACK
 from respzoo.stray import Stray
 
 __all__ = ["Loop", "Mark"]

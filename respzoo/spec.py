@@ -7,25 +7,22 @@ says `"dialect": "respzoo"` may use the extensions of docs/language.md besides.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import regex
 
-from respzoo.content import EXTENDED_NAMES, NAMES, ContentParser, Lexer, make
-from respzoo.delimiters import WEAK, Delimiter, WatchList
+from respzoo.assembly import FieldSpec, assemble
+from respzoo.content import EXTENDED_NAMES, NAMES, ContentParser, make
+from respzoo.delimiters import Delimiter
 from respzoo.errors import Problem, TemplateError
-from respzoo.fields import REASONING, REASONING_NAMES, CompiledTemplate, Field, Wrapper
+from respzoo.fields import GIVEN_BACK, REASONING, REASONING_NAMES, CompiledTemplate
 from respzoo.problems import Problems, kind, listed, short
 from respzoo.transform import check_transform
 
 __all__ = ["DIALECT", "GIVEN_BACK", "compile_spec"]
 
 DIALECT = "respzoo"
-GIVEN_BACK = "value"
-"""In the dialect, the group of an opener whose text is the beginning of the region's own."""
 
 _TEMPLATE_KEYS = frozenset({"version", "defaults", "fields", "start_anchor", "start_anchor_pattern"})
 _FIELD_KEYS = frozenset({"open", "open_pattern", "close", "close_pattern", "content", "content_args"}) | frozenset(
@@ -62,7 +59,7 @@ def compile_spec(spec: Any, *, name: str = "") -> CompiledTemplate:
     if anchor is None and "start_anchor" not in spec and "start_anchor_pattern" not in spec:
         problems.add("$", "expected 'start_anchor' or 'start_anchor_pattern': where in a prompt the answer begins")
     raw_fields = spec.get("fields", {})
-    drafts: list[_Draft] = []
+    drafts: list[FieldSpec] = []
     if not isinstance(raw_fields, dict) or not raw_fields:
         found = kind(raw_fields) if not isinstance(raw_fields, dict) else "an empty one"
         problems.add("$.fields", f"expected a dict with at least one field, found {found}")
@@ -72,46 +69,13 @@ def compile_spec(spec: Any, *, name: str = "") -> CompiledTemplate:
         _check_together(problems, drafts)
     if problems.found or anchor is None:
         raise TemplateError(problems.found, name=name)
-    return _assemble(spec, cast("dict[str, Any]", defaults), drafts, anchor)
-
-
-@dataclass
-class _Draft:
-    """What a field says, before all are known."""
-
-    path: str
-    has_opener: bool
-    values: dict[str, Any]
-    """Those of `Field` but what depends on other fields."""
-    wrapper: tuple[Delimiter, Delimiter] | None = None
-    omit: Delimiter | None = None
-
-    @property
-    def name(self) -> str:
-        return self.values["name"]
-
-    @property
-    def open(self) -> Delimiter | None:
-        return self.values["open"]
-
-    @property
-    def close(self) -> Delimiter | None:
-        return self.values["close"]
-
-    @property
-    def is_implicit(self) -> bool:
-        return not self.has_opener and not self.values["initial"]
-
-    @property
-    def is_flat(self) -> bool:
-        content: ContentParser | None = self.values["content"]
-        return content is not None and content.name == "text" and self.values["transform"] is None
+    return assemble(spec, cast("dict[str, Any]", defaults), drafts, anchor)
 
 
 # ---------------------------------------------------------------------------------------------------------- reading it
 
 
-def _field(problems: Problems, name: str, raw: Any, *, extended: bool) -> list[_Draft]:
+def _field(problems: Problems, name: str, raw: Any, *, extended: bool) -> list[FieldSpec]:
     """One field; with the dialect, a list of its syntaxes."""
     path = f"$.fields.{name}"
     if not (extended and isinstance(raw, list)):
@@ -135,7 +99,7 @@ def _field(problems: Problems, name: str, raw: Any, *, extended: bool) -> list[_
     return drafts
 
 
-def _syntax(problems: Problems, path: str, name: str, id: str, raw: Any, *, extended: bool) -> list[_Draft]:
+def _syntax(problems: Problems, path: str, name: str, id: str, raw: Any, *, extended: bool) -> list[FieldSpec]:
     if not isinstance(raw, dict):
         problems.add(path, f"expected a dict, found {kind(raw)}")
         return []
@@ -171,7 +135,7 @@ def _syntax(problems: Problems, path: str, name: str, id: str, raw: Any, *, exte
                 f"named group(s) {listed(groups)} in its patterns go nowhere without a 'transform'; "
                 "add one that uses them, or make the groups unnamed",
             )
-    draft = _Draft(
+    draft = FieldSpec(
         path,
         "open" in raw or "open_pattern" in raw,
         {
@@ -196,7 +160,7 @@ def _syntax(problems: Problems, path: str, name: str, id: str, raw: Any, *, exte
     return [draft]
 
 
-def _extensions(problems: Problems, draft: _Draft, raw: Mapping[str, Any]) -> None:
+def _extensions(problems: Problems, draft: FieldSpec, raw: Mapping[str, Any]) -> None:
     path, values = draft.path, draft.values
     for key in _FLAGS:
         value = raw.get(key, False)
@@ -230,7 +194,7 @@ def _extensions(problems: Problems, draft: _Draft, raw: Mapping[str, Any]) -> No
         draft.wrapper = _wrapper(problems, f"{path}.within", draft, raw["within"])
 
 
-def _wrapper(problems: Problems, path: str, draft: _Draft, raw: Any) -> tuple[Delimiter, Delimiter] | None:
+def _wrapper(problems: Problems, path: str, draft: FieldSpec, raw: Any) -> tuple[Delimiter, Delimiter] | None:
     if not draft.has_opener:
         problems.add(path, "needs an 'open' of the field's own")
     if not isinstance(raw, dict):
@@ -249,7 +213,7 @@ def _wrapper(problems: Problems, path: str, draft: _Draft, raw: Any) -> tuple[De
     return None if opener is None or closer is None else (opener, closer)
 
 
-def _check_together(problems: Problems, drafts: Sequence[_Draft]) -> None:
+def _check_together(problems: Problems, drafts: Sequence[FieldSpec]) -> None:
     implicit = [draft.values["id"] for draft in drafts if draft.is_implicit]
     if len(implicit) > 1:
         problems.add(
@@ -331,157 +295,3 @@ def _delimiter(
             why = getattr(error, "msg", str(error))
             problems.add(f"{path}.{pattern}", f"invalid regular expression, {why}:\n    {source}\n    {caret}")
     return None
-
-
-# -------------------------------------------------------------------------------------------------- putting it together
-
-
-def _assemble(
-    spec: Mapping[str, Any], defaults: dict[str, Any], drafts: Sequence[_Draft], anchor: Delimiter
-) -> CompiledTemplate:
-    wrapper_ids, wrapping = _share_wrappers(drafts)
-    every = [
-        delimiter for draft in drafts for delimiter in (draft.open, draft.close, draft.omit) if delimiter is not None
-    ]
-    every += [delimiter for pair in wrapping.values() for delimiter in pair]
-    keeps_text = any(delimiter.looks_behind for delimiter in every)
-    plain = not keeps_text
-
-    def openers(names: Iterable[str], *, sure: bool = False) -> list[Delimiter]:
-        """What opens regions of these fields, or wrappers around them; `sure`: only wrappers with a region in them."""
-        of = [draft for draft in drafts if draft.name in names]
-        found = [draft.open for draft in of if draft.open is not None]
-        for id in dict.fromkeys(wrapper_ids[draft.values["id"]] for draft in of if draft.wrapper is not None):
-            inside = [draft.open for draft in of if wrapper_ids.get(draft.values["id"]) == id]
-            found.append(_entered(wrapping[id][0], inside) if sure else wrapping[id][0])
-        return found
-
-    def behind(id: str) -> list[Delimiter]:
-        """What may stand behind the last region of this field: its wrapper's closer, the implicit field's."""
-        closers = [wrapping[wrapper_ids[id]][1] if id in wrapper_ids else None]
-        closers += [draft.close for draft in drafts if draft.is_implicit]
-        return [closer for closer in closers if closer is not None]
-
-    fields: dict[str, Field] = {}
-    for draft in drafts:
-        values, close = draft.values, draft.close
-        ends = [close, draft.omit, *openers(values["ended_by"], sure=True)]
-        if values["initial"] and draft.open is not None:
-            ends.append(draft.open)
-        fields[values["id"]] = Field(
-            **values,
-            within=wrapper_ids.get(values["id"]),
-            watch=WatchList([one for one in ends if one is not None], plain=plain),
-            lexer=None if draft.open is None else _lexer(draft, behind(values["id"]), plain=plain),
-            behind=tuple(behind(values["id"])),
-        )
-    implicit = next((field for field in fields.values() if field.open is None and not field.initial), None)
-    wrappers = {
-        id: Wrapper(
-            id,
-            fields[id].name,
-            *pair,
-            WatchList([*_openers_within(fields.values(), id), pair[1]], plain=plain),
-        )
-        for id, pair in wrapping.items()
-    }
-    always = [] if implicit is not None else _sink_delimiters(every, fields.values(), anchor)
-    if implicit is not None:
-        omit = next((draft.omit for draft in drafts if draft.is_implicit), None)
-        always = [one for one in (implicit.close, omit) if one is not None]
-    late = _late_closers(fields.values(), wrappers)
-    first = openers({field.name for field in fields.values()})
-    leading = [field.open for field in fields.values() if field.leading]
-    then = [opener for opener in first if opener not in leading]
-    lists: dict[tuple[bool, bool], WatchList] = {}
-    for is_late, closers in ((False, []), (True, late)):
-        lists[is_late, False] = (
-            WatchList([*first, *always, *closers], plain=plain) if closers or not is_late else lists[False, False]
-        )
-        lists[is_late, True] = WatchList([*then, *always, *closers], plain=plain) if leading else lists[is_late, False]
-    return CompiledTemplate(
-        spec=spec,
-        defaults=copy.deepcopy(defaults),
-        fields=fields,
-        wrappers=wrappers,
-        implicit=implicit,
-        initial=next((field for field in fields.values() if field.initial), None),
-        anchor=anchor.pattern,
-        anchor_literals=anchor.literals,
-        outside=lists,
-        keeps_text=keeps_text,
-    )
-
-
-def _share_wrappers(drafts: Iterable[_Draft]) -> tuple[dict[str, str], dict[str, tuple[Delimiter, Delimiter]]]:
-    """One wrapper for all syntaxes of a field that say the same. Returns each field's wrapper, and the wrappers by the
-    id of the first field in them."""
-    ids: dict[str, str] = {}
-    wrapping: dict[str, tuple[Delimiter, Delimiter]] = {}
-    for draft in drafts:
-        if draft.wrapper is not None:
-            patterns = [delimiter.pattern for delimiter in draft.wrapper]
-            same = (id for id, pair in wrapping.items() if [delimiter.pattern for delimiter in pair] == patterns)
-            id = ids[draft.values["id"]] = next(same, draft.values["id"])
-            wrapping.setdefault(id, draft.wrapper)
-    return ids, wrapping
-
-
-def _entered(wrapper: Delimiter, openers: Iterable[Delimiter | None]) -> Delimiter:
-    """A wrapper's opener that one of these follows, which is given back: a wrapper that is only mentioned ends no
-    thought."""
-    sources = "|".join(opener.pattern.pattern for opener in openers if opener is not None)
-    sources = _GROUP.sub("(?:", sources)
-    return Delimiter.regex("wrap", wrapper.field, rf"(?:{wrapper.pattern.pattern})(?P<{GIVEN_BACK}>\s*(?:{sources}))")
-
-
-_GROUP = regex.compile(r"\(\?P?<\w+>")
-
-
-def _openers_within(fields: Iterable[Field], wrapper: str) -> list[Delimiter]:
-    return [field.open for field in fields if field.within == wrapper and field.open is not None]
-
-
-def _late_closers(fields: Iterable[Field], wrappers: Mapping[str, Wrapper]) -> list[Delimiter]:
-    """Closers that may come when what they close has ended without them."""
-    sources: dict[str, None] = {}
-    for field in fields:
-        if field.leaves_late and field.close is not None and (field.ended_by or field.ends_with_value):
-            sources[field.close.pattern.pattern] = None
-    sources.update((wrapper.close.pattern.pattern, None) for wrapper in wrappers.values())
-    return [Delimiter.regex("late", "", rf"\s*(?:{source})", 2) for source in sources]
-
-
-def _lexer(draft: _Draft, behind: Sequence[Delimiter], *, plain: bool) -> Callable[[], Lexer] | None:
-    values, content = draft.values, cast("ContentParser", draft.values["content"])
-    try:
-        return content.lexer(
-            values["id"], draft.close, plain=plain, ends=values["ends_with_value"], open=draft.open, behind=behind
-        )
-    except Exception:  # noqa: BLE001
-        return None  # content_args of a shape that `parse` will refuse, region by region, as in the reference
-
-
-def _sink_delimiters(every: Iterable[Delimiter], fields: Iterable[Field], anchor: Delimiter) -> list[Delimiter]:
-    """In a template without an implicit field: what is seen between regions and is nobody's text.
-
-    `anchor`: the start of a turn, written again between messages; `closer`: a closer with nothing to close; `marker`:
-    another marker of the template's own out of its place, so that what follows is broken markup, not an answer.
-    """
-    closers: dict[str, None] = {}
-    markers: dict[str, None] = {}
-    own = [field.close for field in fields]
-    for delimiter in every:
-        written = delimiter.markers()
-        markers.update(dict.fromkeys(written))
-        if delimiter in own or delimiter.kind == "unwrap":
-            closers.update(dict.fromkeys(delimiter.literals or (written if len(written) == 1 else ())))
-    markers = {text: None for text in markers if text not in closers}
-    result = [
-        Delimiter.literal(what, "", list(texts), order=WEAK)
-        for what, texts in (("marker", markers), ("closer", closers))
-        if texts
-    ]
-    if anchor.literals is not None:
-        result.append(Delimiter.literal("anchor", "", anchor.literals, order=WEAK))
-    return result

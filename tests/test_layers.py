@@ -35,6 +35,7 @@ LAYERS = (
     ("guard",),
     ("problems",),
     ("transform",),
+    ("assembly",),
     ("spec",),
     ("region",),
     ("draft",),
