@@ -526,3 +526,23 @@ def test_xml_tree_as_the_page_of_the_language_shows_it() -> None:
 def test_xml_trees_arguments_are_checked(args: dict[str, Any], wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         make("xml-tree", args, extended=True)
+
+
+def test_the_dialect_reads_what_pythons_repr_writes() -> None:
+    text = r"[f(s='\x08\U0001f326\0\a\v\u00e9\n\\x', n=90071992547409930, m=-" + "9" * 399 + ")]"
+    value = [{"name": "f", "arguments": {"s": "\b🌦\0\a\vé\n\\x", "n": 90071992547409930, "m": -int("9" * 399)}}]
+    assert extended(text, "python-call-list", {}) == value
+    assert ours(text, "python-call-list") is Refused
+    for bad in (r"'\x0'", r"'\U0011ffff'", r"'\U0000d800'", r"'\U1f326'", r"'\q'", r"'\N{DASH}'", "9" * 401):
+        assert extended(f"[f(s={bad})]", "python-call-list", {}) is Refused
+
+
+@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@given(
+    st.dictionaries(
+        st.sampled_from("abc"), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)
+    )
+)
+def test_any_repr_comes_back(arguments: dict[str, Any]) -> None:
+    text = f"[f({', '.join(f'{key}={value!r}' for key, value in arguments.items())})]"
+    assert extended(text, "python-call-list", {}) == [{"name": "f", "arguments": arguments}]

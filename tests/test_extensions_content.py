@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -548,7 +548,7 @@ def test_calls_quoted_in_a_value(spec: Any, write: Any) -> None:
     ):
         for text in (value, f"Write\n{value}\nso.", f"{value}x"):
             text = text.strip()
-            calls = [("f", {"s": text, "x": "y"}), ("f", {"s": "", "x": text}), ("g", {})]
+            calls: list[tuple[str, Any]] = [("f", {"s": text, "x": "y"}), ("f", {"s": "", "x": text}), ("g", {})]
             written = "".join(write(name, *args.items()) for name, args in calls)
             assert read(spec, f"A {written} B").calls == calls, text
 
@@ -562,9 +562,7 @@ def test_single_tags_in_a_value(spec: Any, write: Any, value: str) -> None:
     assert read(spec, write("f", ("s", value), ("x", value))).calls == [("f", {"s": value, "x": value})]
 
 
-@pytest.mark.parametrize(
-    ("text", "calls"),
-    [
+LEFT_OUT: list[tuple[str, Any]] = [
         # the next tag opens
         ("<call>\n<f=f>\n<p=s>\nDallas\n<p=t>\nTX\n</p>\n<p=u>\nf\n</p>\n</f>\n</call>", [("f", {"s": "Dallas", "t": "TX", "u": "f"})]),
         ("<call>\n<f=f>\n<p=s>\n1\n\n<p=t>\n2\n<p=u>\n3\n</p>\n</f>\n</call>", [("f", {"s": "1\n", "t": "2", "u": "3"})]),
@@ -580,17 +578,17 @@ def test_single_tags_in_a_value(spec: Any, write: Any, value: str) -> None:
         ("<call>\n<f=f>\n<p=s>\n1\n</f>\n</call>\n<call>\n<f=g>\n</f>\n</call>", [("f", {"s": "1"}), ("g", {})]),
         ("<call>\n<f=f>\n<p=s>\n1\n</f>\n<f=g>\n<p=b>\n2\n</p>\n</f>", [("f", {"s": "1"}), ("g", {"b": "2"})]),
         ("<call>\n<f=f>\n<p=s>\n1\n<p=t>\n2\n</f>\n<f=g>\n<p=b>\n2\n</f>\n<f=h>\n</f>", [("f", {"s": "1", "t": "2"}), ("g", {"b": "2"}), ("h", {})]),
-    ],
-)  # fmt: skip
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "calls"), LEFT_OUT)
 def test_a_closing_tag_left_out(text: str, calls: Any) -> None:
     assert read(LINED, text).calls == calls
     if not text.endswith("\n"):
         assert read(LINED, f"before {text}").calls == calls
 
 
-@pytest.mark.parametrize(
-    ("text", "calls"),
-    [
+LEFT_OUT_PAIRED: list[tuple[str, Any]] = [
         ("<call>f<key>s</key><value>1<key>t</key><value>2</value></call>", [("f", {"s": "1", "t": "2"})]),
         ("<call>f\n<key>s</key>\n<value>1\n<key>t</key>\n<value>2</value>\n</call>", [("f", {"s": "1", "t": "2"})]),
         ("<call>f<key>s</key><value>1 </call>", [("f", {"s": "1 "})]),
@@ -599,8 +597,10 @@ def test_a_closing_tag_left_out(text: str, calls: Any) -> None:
         ("<call>f<key>s</key><value>1</call><call>g<key>b</key><value>2</call>", [("f", {"s": "1"}), ("g", {"b": "2"})]),
         ("<call>f<key>s</key><value>1</call><call>g</call>", [("f", {"s": "1"}), ("g", {})]),
         ("<call>f<key>s</key><value><call>h<key>x</key><value>1</value></call></call><call>g</call>", [("f", {"s": "<call>h<key>x</key><value>1</value></call>"}), ("g", {})]),
-    ],
-)  # fmt: skip
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "calls"), LEFT_OUT_PAIRED)
 def test_a_closing_tag_left_out_behind_key_and_value(text: str, calls: Any) -> None:
     assert read(PAIRED, text).calls == calls
     assert read(STOPPED, f"{text}<stop>").calls == calls
@@ -745,18 +745,19 @@ TREE_TOOLS = [
 
 def named_tag(key: str, value: Any) -> str:
     if isinstance(value, dict):
-        value = "".join(named_tag(name, item) for name, item in value.items())
+        value = "".join(named_tag(name, item) for name, item in cast("dict[str, Any]", value).items())
     elif isinstance(value, list):
-        value = "".join(named_tag("item", item) for item in value)
+        value = "".join(named_tag("item", item) for item in cast("list[Any]", value))
     return f"[m]<{key}>{value}[m]</{key}>"
 
 
 def typed_tag(key: str | None, value: Any) -> str:
     name = "" if key is None else f' name="{key.replace("&", "&amp;").replace(chr(34), "&quot;")}"'
     if isinstance(value, dict):
-        return f'<v{name} type="dict">{"".join(typed_tag(name, item) for name, item in value.items())}</v>'
+        items = "".join(typed_tag(name, item) for name, item in cast("dict[str, Any]", value).items())
+        return f'<v{name} type="dict">{items}</v>'
     if isinstance(value, list):
-        return f'<v{name} type="list">{"".join(typed_tag(None, item) for item in value)}</v>'
+        return f'<v{name} type="list">{"".join(typed_tag(None, item) for item in cast("list[Any]", value))}</v>'
     if isinstance(value, str):
         return f'<v{name} type="raw">{value}</v>'
     return f'<v{name} type="json">{json.dumps(value)}</v>'
@@ -962,3 +963,16 @@ def test_named_trees_come_back(arguments: dict[str, Any]) -> None:
 def test_trees_take_linear_time(spec: Any, opener: str, units: list[str]) -> None:
     for unit in units:
         assert_linear(spec, opener, unit)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "broken"),
+    [
+        (PAIRED, "<call>f junk", True), (PAIRED, "<call>f", False), (PAIRED, "<call>f\n </x> <ke", False), (PAIRED, "<call>f\n</cal", False),
+        (PAIRED, "<call>f junk<key>s</key><value>1", True), (PAIRED, "<call>f <key>s</key", False), (PAIRED, '<call>f\n{"a', True),
+        (LINED, "<call>\n<f=f>\n<p=s", False), (LINED, "<call>\n<f=f>\nso", True), (INLINE, '<calls><i n="f">\nso', True),
+        (TYPED_TAGS, '<call id="0" name="f">so', True), (TYPED_TAGS, '<call id="0" name="f"><v name=', False), (NAMED_TAGS, '[m]<i n="f">[m]<', False),
+    ],
+)  # fmt: skip
+def test_where_no_value_can_come_the_end_has_not_cut_it(spec: Any, text: str, broken: bool) -> None:
+    assert [reason for _, reason in read(spec, text).dropped][:1] == ["malformed" if broken else "unfinished"]

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import regex
 
-from respzoo.content.tags import ENDINGS, Pair, TagLexer, fullmatch, search, starts
+from respzoo.content.tags import ENDINGS, Pair, TagLexer, fullmatch, may_begin, search, starts
 from respzoo.delimiters import Delimiter, Found, WatchList
 from respzoo.patterns import Unsupported
 
@@ -90,6 +90,7 @@ class ClosingProofs:
         ends: these two; `last` never matches, it holds back what may be the end.
         calls: a call that begins in a value (`call`), and one without arguments.
         region: the closer alone.
+        first: what a region's text may begin with.
         own: finds the opener's tags, as far as their names.
     """
 
@@ -115,6 +116,7 @@ class ClosingProofs:
             self.calls += [Delimiter.regex("call", field, begins), Delimiter.regex("empty call", field, nothing)]
             self.ends.append(Delimiter.regex("closed", field, rf"{closer}\s*(?:{begins}|{nothing})"))
         self.region = Delimiter.regex("region", field, _bare(later_end))
+        self.first = regex.compile(rf"(?:\s*</[^<>\s]+>)*\s*(?:{opening}|{end}|</[^<>\s]+>)", regex.DOTALL)
         self._last = regex.compile(last, regex.DOTALL)
 
     def place(self, tail: str) -> tuple[int, int] | None:
@@ -210,6 +212,7 @@ class BalancedTagLexer(TagLexer):
             text = "".join(parts)
             if _ONLY_CLOSING_TAGS.fullmatch(text) is None:
                 self.fault = f"text where a tag should stand: {text.strip()[:40]!r}"
+                self.broken = True
             if kind == "close":
                 return 0
             self._alone = self._rules.alone and found.text.endswith("\n")
@@ -235,6 +238,8 @@ class BalancedTagLexer(TagLexer):
 
     def close_in_tail(self, parts: Sequence[str], tail: str) -> tuple[int, int] | None:
         walk = self._walk
+        if self.watch is self._rules.between:
+            self.broken = not may_begin(self._rules.proofs.first, "".join(parts) + tail)
         value = walk.stack[0] if walk.stack else None
         if value is None or walk.quotes or (place := self._rules.proofs.place(tail)) is None:
             return None

@@ -7,7 +7,8 @@ trailing commas, no repeated names; integers within 2^53, at most 100 levels.
 `sequence` reads calls without brackets around them, one a line or with `,` or `;` between them. `raw_strings`, for
 models whose chat template writes `name='text'` without escaping anything: an argument in single quotes is verbatim, up
 to the quote behind which the calls go on (`, other=`, or `)` and another call or the end). Other strings are escaped as
-usual.
+usual. In the extended language strings may hold Python's other escapes (`\\x08`, `\\U0001f326`, `\\0`, `\\a`, `\\v`)
+and integers up to 400 digits: chat templates write what Python's `repr` makes of a value.
 """
 
 from __future__ import annotations
@@ -33,10 +34,15 @@ _STRING = re.compile(r"""'(?P<one>(?:[^'\\\n\r]|\\.)*)'|"(?P<two>(?:[^"\\\n\r]|\
 _ESCAPE = re.compile(
     r"\\(?:u(?P<code>[0-9a-fA-F]{4})(?:\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2}))?|(?P<char>.))", re.DOTALL
 )
+_PYTHON_ESCAPE = re.compile(
+    rf"\\(?:x(?P<hex>[0-9a-fA-F]{{2}})|U(?P<wide>[0-9a-fA-F]{{8}})|(?P<python>[0av]))|{_ESCAPE.pattern}", re.DOTALL
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CHARS = {"\\": "\\", "'": "'", '"': '"', "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
+_PYTHON_CHARS = {"0": "\0", "a": "\a", "v": "\v"}
 _LARGEST = 2**53 - 1
+_MOST_DIGITS = 400
 _DEEPEST = 100
 _T = TypeVar("_T")
 
@@ -61,7 +67,7 @@ class PythonCallList(ContentParser):
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
         try:
-            reader = _Reader(text, raw_strings=self._raw_strings)
+            reader = _Reader(text, raw_strings=self._raw_strings, as_python=self.extended)
             return reader.sequence() if self._sequence else reader.calls()
         except ValueError as error:
             raise ValueError(f"not a list of calls: {error}") from error
@@ -106,9 +112,10 @@ def read_literal(text: str) -> Any:
 
 
 class _Reader:
-    def __init__(self, text: str, *, raw_strings: bool = False) -> None:
+    def __init__(self, text: str, *, raw_strings: bool = False, as_python: bool = False) -> None:
         self.source = text
         self.at = 0
+        self.as_python = as_python
         self.raw_strings = raw_strings
 
     def fail(self, what: str) -> NoReturn:
@@ -221,7 +228,10 @@ class _Reader:
 
     def number(self, match: re.Match[str]) -> int | float:
         if match["part"] is None and match["power"] is None:
-            if len(match[0]) > 17 or abs(int(match[0])) > _LARGEST:  # a huge literal never reaches int()
+            if self.as_python:
+                if len(match[0]) > _MOST_DIGITS:
+                    self.fail(f"an integer of more than {_MOST_DIGITS} digits")
+            elif len(match[0]) > 17 or abs(int(match[0])) > _LARGEST:  # a huge literal never reaches int()
                 self.fail("an integer beyond 2^53 - 1")
             return int(match[0])
         number = float(match[0])
@@ -234,7 +244,7 @@ class _Reader:
         body = match["one"] if match["one"] is not None else match["two"]
         if _SURROGATE.search(body) is not None:
             self.fail("half a surrogate pair in the string")
-        text = _ESCAPE.sub(self.escape, body)
+        text = (_PYTHON_ESCAPE if self.as_python else _ESCAPE).sub(self.escape, body)
         self.at = match.end()
         return text
 
@@ -246,7 +256,21 @@ class _Reader:
         self.at = end.start() + 1
         return self.source[start : end.start()]
 
+    def python_escape(self, match: re.Match[str]) -> str | None:
+        groups = match.groupdict()
+        if (char := groups.get("python")) is not None:
+            return _PYTHON_CHARS[char]
+        digits = groups.get("hex") or groups.get("wide")
+        if digits is None:
+            return None
+        code = int(digits, 16)
+        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+            self.fail(f"no character {match[0]!r} in the string")
+        return chr(code)
+
     def escape(self, match: re.Match[str]) -> str:
+        if self.as_python and (python := self.python_escape(match)) is not None:
+            return python
         if match["code"] is None:
             if match["char"] not in _CHARS:
                 self.fail(f"an unknown escape {match[0]!r} in the string")

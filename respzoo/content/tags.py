@@ -13,7 +13,7 @@ import regex
 from respzoo.allowance import seconds_for
 from respzoo.delimiters import Delimiter, Found, WatchList
 
-__all__ = ["ENDINGS", "Pair", "PlainTagLexer", "TagLexer", "TagRules", "fullmatch", "search", "starts"]
+__all__ = ["ENDINGS", "Pair", "PlainTagLexer", "TagLexer", "TagRules", "fullmatch", "may_begin", "search", "starts"]
 
 # other closing tags may stand before the region's: the manual's own template closes with </tool_call> and leaves
 # </function> inside
@@ -151,6 +151,14 @@ def fullmatch(pattern: regex.Pattern[str], text: str) -> regex.Match[str] | None
         return pattern.fullmatch(text, timeout=seconds_for(text))
     except TimeoutError:
         return None
+
+
+def may_begin(pattern: regex.Pattern[str], text: str) -> bool:
+    """Whether the text may be the beginning of a match."""
+    try:
+        return pattern.fullmatch(text, partial=True, timeout=seconds_for(text)) is not None
+    except TimeoutError:
+        return False
 
 
 def starts(pattern: regex.Pattern[str], text: str) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from respzoo.content.balanced_tags import ClosingProofs
-from respzoo.content.tags import TagLexer
+from respzoo.content.tags import TagLexer, may_begin
 from respzoo.delimiters import Delimiter, Found, WatchList
 
 __all__ = ["TreeLexer", "TreeRules"]
@@ -72,6 +72,8 @@ class TreeLexer(TagLexer):
         return None
 
     def close_in_tail(self, parts: Sequence[str], tail: str) -> tuple[int, int] | None:
+        if self.watch is self._rules.start:
+            self.broken = not may_begin(self._rules.proofs.first, "".join(parts) + tail)
         if self.watch is not self._rules.inside or (place := self._rules.proofs.place(tail)) is None:
             return None
         self.fault = "a tag that is not closed"
