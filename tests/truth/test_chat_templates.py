@@ -66,9 +66,9 @@ XML = Form(
         "\n</parameter>\n",
         "<|im_end|>",
     ),
-    thought="</think>",
+    thought=r"</think>|<function=",
     answer=r"<think>|</think>|<tool_call>|<function=|<\|im_end\|>",
-    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter=|</function>|\Z)",
+    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter=|</function>|\Z)|<parameter=[^<>\n]+>",
     keys=IDENTIFIERS,
 )
 
@@ -163,10 +163,22 @@ INVOKE = Form(
         "[e~[",
     ),
     thought="</think>",
-    answer=r"<think>|</think>|<minimax:tool_call>|<invoke|\[e~\[",
+    answer=r"<think>|</think>|<minimax:tool_call>|<invoke|\[e~(?:\[|\Z)",
     value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter|</invoke>|\Z)",
     keys=IDENTIFIERS,
 )
+TREE_TEXT = texts(("]<]minimax[>[", "]<]minimax[>[<tool_call>", "]<]minimax[>[</k>", "[e~["), spaces=True)
+TREE_VALUES = st.one_of(
+    TREE_TEXT,
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.lists(TREE_TEXT, min_size=1, max_size=3),
+    st.lists(st.integers(), min_size=1, max_size=3),
+    st.dictionaries(IDENTIFIERS, st.one_of(TREE_TEXT, st.integers()), min_size=1, max_size=3),
+    st.lists(st.dictionaries(IDENTIFIERS, TREE_TEXT, min_size=1, max_size=2), min_size=1, max_size=2),
+)
+"""Types come from the schema alone, so the items of a list have one. What is null is left out, what is empty is nothing."""
 TREE = Form(
     markers=(
         "<mm:think>",
@@ -178,9 +190,10 @@ TREE = Form(
         "[e~[",
     ),
     thought="</mm:think>",
-    answer=r"mm:think>|\]<\]minimax\[>\[|\[e~\[",
+    answer=r"mm:think>|\]<\]minimax\[>\[|\[e~(?:\[|\Z)",
     value=r"\]<\]minimax\[>\[",
     keys=IDENTIFIERS,
+    values=TREE_VALUES,
 )
 LLAMA = Form(
     markers=("<|python_tag|>", "<|eot_id|>", "<|eom_id|>", '{"name": "f", "parameters": {}}', "<|start_header_id|>"),
