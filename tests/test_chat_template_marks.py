@@ -67,14 +67,25 @@ def without_training() -> dict[str, str]:
 
 
 @cache
-def xinference_templates() -> dict[str, str]:
+def xinference_models() -> dict[str, Any]:
     with zipfile.ZipFile(wheel(XINFERENCE)) as archive:
         files = [name for name in archive.namelist() if name.startswith("xinference/model/llm/models/")]
         models: dict[str, Any] = {Path(name).stem: json.loads(archive.read(name)) for name in files if "json" in name}
-    texts = {
-        name: (model[0] if isinstance(model, list) else model).get("chat_template") for name, model in models.items()
-    }
-    return {name: text for name, text in texts.items() if text}
+    return {name: model[0] if isinstance(model, list) else model for name, model in models.items()}
+
+
+@cache
+def xinference_templates() -> dict[str, str]:
+    return {name: text for name, model in xinference_models().items() if (text := model.get("chat_template"))}
+
+
+def xinference_ids(model: dict[str, Any]) -> Iterator[str]:
+    """The ids on the Hub of one of xinference's models, in all the sizes and quantised forms that it lists."""
+    for spec in model["model_specs"]:
+        source = spec["model_src"].get("huggingface", {})
+        for quantization in source.get("quantizations") or [""]:
+            if name := source.get("model_id"):
+                yield name.replace("{quantization}", quantization)
 
 
 @cache
@@ -197,6 +208,29 @@ def test_the_search_gives_each_chat_template_its_family() -> None:
         finding = zoo.find("someone/run-17", chat_template=text_of(row), local_files_only=True, cache_dir=TABLE.parent)
         assert (NONE if finding.template is None else finding.template.name) == row.family, row
         assert [rung.text for rung in finding.trail if "alike" in rung.text] == []
+
+
+CHATS_ALL_THE_SAME = {"codestral-v0.1"}
+"""What xinference only lets complete text, though its tokenizer has calls."""
+
+
+def test_names_and_chat_templates_agree(tmp_path: Path) -> None:
+    """Over seven hundred ids of which xinference knows the chat template, or that there is none: a name leads to the
+    chat template's family, or nowhere."""
+    rows = {row.name: row for row in ROWS if row.source == "xinference"}
+    told: dict[str, tuple[str, str | None]] = {}
+    for name, model in xinference_models().items():
+        row = rows.get(name)
+        if name in CHATS_ALL_THE_SAME or (row and (row.family == NONE or row.why.startswith("xinference's own"))):
+            continue
+        chats = "chat" in model["model_ability"]
+        for model_id in xinference_ids(model):
+            finding = zoo.find(model_id, local_files_only=True, cache_dir=tmp_path)
+            if finding.template is not None:
+                by_name = finding.template.name
+                told[model_id] = by_name, row.family if row is not None else by_name if chats else None
+    assert len(told) >= 700
+    assert {model_id: both for model_id, both in told.items() if both[0] != both[1]} == {}, "by name, by chat template"
 
 
 # -------------------------------------------------------------------------------------------------- marks beside marks
