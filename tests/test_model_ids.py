@@ -96,3 +96,16 @@ def test_who_is_refused_is_told_what_would_settle_it(tmp_path: Path) -> None:
         assert "not cached" in text
         assert "template=" in text
         assert "exact id: no family lists it" in text
+
+
+NEARLY = """
+    command-a deepseek-r10 deepseek-v30 gemma-40-31b-it glm-4.55 glm-50 gpt-ossified-20b hermes-30-llama-3.1-8b
+    kimi-k20-instruct llama-3.1-8b-instructor llama-31-8b-instruct minimax-m25 mistral-small my-finetune my-qwen3-8b-run
+    not-qwen3-8b phi-4-minimal-instruct qwen3 qwen35-9b qwen3-8bit smollm31-3b xqwq-32b olmo-30-7b-instruct step-33.5-flash
+""".split()
+
+
+def test_what_is_only_nearly_a_name_is_none(tmp_path: Path) -> None:
+    """Made up: a character more or less, a name that merely contains one."""
+    answers = found([f"someone/{name}" for name in NEARLY], tmp_path)
+    assert {model: family for model, family in answers.items() if family != NONE} == {}
