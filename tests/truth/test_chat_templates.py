@@ -779,7 +779,17 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
             anchor=("\nASSISTANT: ", "\nASSISTANT:"),
         ),
     ),
-    (HUNYUAN, ChatTemplate("hunyuan_a13b", "vllm/hunyuan_a13b", ("<|eos|>",))),
+    (
+        HUNYUAN,
+        ChatTemplate(
+            "hunyuan_a13b",
+            "vllm/hunyuan_a13b",
+            ("<|eos|>",),
+            ({"enable_thinking": False},),
+            prefills=True,
+            onward="<think>\n\n</think>\n",
+        ),
+    ),
     (INTERNLM, ChatTemplate("internlm2", "vllm/internlm2_tool", CHATML)),
     (XLAM, ChatTemplate("xlam", "vllm/xlam_qwen", CHATML)),
     (XLAM, ChatTemplate("xlam", "vllm/xlam_llama", ("<|eot_id|>",))),

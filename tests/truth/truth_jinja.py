@@ -76,6 +76,8 @@ class ChatTemplate:
     """It changes lists, which transformers' sandbox forbids; engines that serve the model allow it."""
     anchor: str | tuple[str, ...] = ()
     """Where the model's turn begins, if it is not what the generation prompt adds."""
+    prefills: bool = False
+    """The prompt of a new turn begins it with what history leaves out (an empty thought)."""
     onward: str = ""
     """What it adds behind a turn for the one to come, asked or not."""
 
@@ -124,7 +126,11 @@ class ChatTemplate:
             )
         whole = self.write([*before, self.message(self.gives(turn), int(after_tool))], prompt=False, **variables)
         prompt = self.write(before, prompt=True, **variables)
-        if not whole.startswith(prompt):
+        if self.prefills:
+            head = self.write(before, prompt=False, **variables).removesuffix(self.onward)
+            assert whole.startswith(head)
+            whole = prompt + whole[len(head) :]
+        elif not whole.startswith(prompt):
             prompt = self.from_history(before, whole, variables, after_tool)
         elif anchor := self.anchor_at(whole, len(prompt)):  # as some write it behind a tool's result
             prompt += anchor
