@@ -1,8 +1,8 @@
-"""Three hundred chat templates that packages carry: each has the marks of one family, or of none, as written down.
+"""Some 340 chat templates that packages carry: each has the marks of one family, or of none, as written down.
 
 The packages and where they keep the texts: trl, chat_templates; llama.cpp, models/templates (in llama-cpp-python's
-sources); vLLM, examples; mistral-common, which makes them; xinference, one file a model; unsloth, constants of a module.
-They are fetched as those of tests/truth are, and kept in .cache/truth.
+sources); vLLM, examples; mistral-common, which makes them; xinference, one file a model; unsloth, constants of a
+module; axolotl, utils/chat_templates. They are fetched as those of tests/truth are, and kept in .cache/truth.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ NONE = "-"
 SILENT = "says nothing of tools or thinking"
 XINFERENCE = "xinference==4.1.0"
 UNSLOTH = "unsloth==2026.10.9"
+AXOLOTL = "axolotl==0.19.0"
 
 FAMILIES = {name: family for name, family in loaded().families.items() if loaded().owners[name] == "respzoo:curated"}
 
@@ -105,6 +106,13 @@ def unsloth_templates() -> dict[str, str]:
     return found
 
 
+@cache
+def axolotl_templates() -> dict[str, str]:
+    with zipfile.ZipFile(wheel(AXOLOTL)) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".jinja")]
+        return {Path(name).stem: archive.read(name).decode() for name in names}
+
+
 MISTRAL = {
     "v1": (True, False, False),
     "v2": (True, False, False),
@@ -147,6 +155,7 @@ SOURCES: dict[str, Callable[[], dict[str, str]]] = {
     "mistral-common": mistral_templates,
     "xinference": xinference_templates,
     "unsloth": unsloth_templates,
+    "axolotl": axolotl_templates,
 }
 
 
@@ -173,7 +182,7 @@ def test_each_chat_template_has_the_marks_of_its_family_and_of_no_other(source: 
 
 
 def test_the_table_is_large_and_says_why() -> None:
-    assert len(ROWS) >= 300
+    assert len(ROWS) >= 340
     assert len({(row.source, row.name) for row in ROWS}) == len(ROWS)
     assert {row.family for row in ROWS} <= {NONE, *FAMILIES}
     assert len({row.family for row in ROWS}) >= 55
