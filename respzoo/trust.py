@@ -52,7 +52,7 @@ def examine(spec: Any, *, name: str = "") -> None:
     problems: list[Problem] = []
     patterns: list[tuple[str, str]] = []
     for path, key, value in _entries(spec, "$"):
-        if key.endswith("pattern") and isinstance(value, str):
+        if (key.endswith("pattern") or key in ("open_tag", "close_tag")) and isinstance(value, str):
             patterns.append((path, value))
         elif key in ("open", "close", "start_anchor") and isinstance(value, str | list):
             problems += _literals(path, [value] if isinstance(value, str) else cast("list[Any]", value), limits)

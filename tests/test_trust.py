@@ -210,6 +210,7 @@ def test_every_pattern_of_a_template_is_looked_at() -> None:
                     "content": "kv-lines",
                     "content_args": {"value_parser": {"args": {"tag_pattern": bad}}},
                 },
+                {"open": "<d>", "content": "xml-tree", "content_args": {"open_tag": bad, "close_tag": bad}},
             ],
         },
     }
@@ -223,6 +224,8 @@ def test_every_pattern_of_a_template_is_looked_at() -> None:
         "$.fields.tool_calls[0].within.close_pattern",
         "$.fields.tool_calls[1].content_args.tag_pattern",
         "$.fields.tool_calls[2].content_args.value_parser.args.tag_pattern",
+        "$.fields.tool_calls[3].content_args.open_tag",
+        "$.fields.tool_calls[3].content_args.close_tag",
     ]
 
 
@@ -363,6 +366,45 @@ del TAGS["fields"]["tool_calls"]["open"]
 LOOKING_TAGS = json.loads(json.dumps(TAGS).replace("\\\\n?</p>", "</p>(?=\\\\s*(?:<p=|\\\\Z))"))
 
 
+def in_dialect(spec: Mapping[str, Any], **call: Any) -> dict[str, Any]:
+    """The same, in respzoo's dialect, with more said of the calls."""
+    spec = json.loads(json.dumps({"dialect": "respzoo", **spec}))
+    spec["fields"]["tool_calls"].update(call)
+    return spec
+
+
+NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
+EACH = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
+KIND_TAGS = in_dialect(TAGS)
+TREE = in_dialect(
+    with_pattern("open_pattern", r"<call=(?P<name>\w+)>"),
+    content="xml-tree",
+    content_args={"open_tag": r"<(?P<key>\w+)>", "close_tag": r"</(?P<key>\w+)>", "item": "item"},
+    transform=NAMED,
+)
+WRAPPED = in_dialect(template(), within={"open": "<calls>", "close": "</calls>"})
+INTERRUPTED = in_dialect(REASONING)
+INTERRUPTED["fields"]["reasoning_content"]["ended_by"] = ["tool_calls"]
+CITED = in_dialect(template())
+CITED["fields"]["content"]["content_args"]["omit_pattern"] = r"<co>|</co: \d+(?::\[[\d,]+\])?>"
+SEQUENCE = in_dialect(template(), content="json", content_args={"sequence": True}, transform="{content}")
+UNQUOTED = in_dialect(
+    template(),
+    content="json",
+    content_args={"unquoted_keys": "loose", "string_delims": [["<|", "|>"]]},
+    transform="{content}",
+)
+PYTHON = in_dialect(template(), content="python-call-list", transform=EACH, transform_each=True)
+RAW = in_dialect(PYTHON, content_args={"sequence": True, "raw_strings": True})
+BARE = in_dialect(
+    with_pattern("open_pattern", r"\s*(?P<value>\{\s*\"name\")"),
+    leading=True,
+    ends_with_value=True,
+    transform="{content}",
+)
+del BARE["fields"]["tool_calls"]["close"]
+
+
 def repeated(unit: str) -> Callable[[int], str]:
     return lambda size: unit * (size // len(unit))
 
@@ -418,6 +460,38 @@ ENDURED: dict[str, tuple[Mapping[str, Any], Callable[[int], str]]] = {
     "ends of other things": (TAGS, around("<call=f>\n<p=a>1", "</x>", "</call>")),
     "tags that look ahead": (LOOKING_TAGS, around("<call=f>", "<p=a>1</p>x", "</call>")),
     "all of the tags": (TAGS, noise(["<", ">", "/", "call=f", "call", "p=a", "p", " ", "\n"])),
+    "kind tags": (KIND_TAGS, around("<call=f>", "<p=a>")),
+    "kind tags, quoted calls": (KIND_TAGS, around("<call=f><p=a>", "<call=f>", "</p></call>")),
+    "kind tags, quoted ends": (KIND_TAGS, around("<call=f><p=a>", "</p></call>")),
+    "kind tags, ends of other things": (KIND_TAGS, around("<call=f><p=a>", "</x>", "</call>")),
+    "kind tags on lines": (KIND_TAGS, around("<call=f>", "\n<p=a>\n1", "</call>")),
+    "all of the kind tags": (KIND_TAGS, noise(["<", ">", "/", "call=f", "call", "p=a", "p", " ", "\n"])),
+    "a deep tree": (TREE, around("<call=f>", "<a>", "</call>")),
+    "a wide tree": (TREE, around("<call=f>", "<a>1</a>", "</call>")),
+    "ends in a tree": (TREE, around("<call=f>", "</a>", "</call>")),
+    "a tree of quotes": (TREE, around("<call=f><a>", "<b></call>", "</a></call>")),
+    "a tree in and out": (TREE, around("<call=f>", "<a><b></a></b>", "</call>")),
+    "all of the tree": (TREE, noise(["<", ">", "/", "call=f", "call", "a", "item", " ", "\n"])),
+    "wrappers": (WRAPPED, repeated("<calls>")),
+    "empty wrappers": (WRAPPED, repeated("<calls>x</calls>")),
+    "leftovers": (WRAPPED, around("<calls>", "x", "</calls>")),
+    "leftovers and calls": (WRAPPED, around("<calls>", "<call>{}</call>x", "</calls>")),
+    "calls in a thought": (INTERRUPTED, around("<think>", "<call>", "</think>")),
+    "interrupted": (INTERRUPTED, repeated("<think><call>{}</call>")),
+    "citations": (CITED, repeated("<co>a</co: 1:[1,2]>")),
+    "citations begun": (CITED, repeated("</co: 1:[1,1,1,1,1,1,1")),
+    "values in a row": (SEQUENCE, around("<call>", "{}", "</call>")),
+    "commas in a row": (SEQUENCE, around("<call>", ",", "</call>")),
+    "keys without quotes": (UNQUOTED, around("<call>{", "a b: <|1|>, ", "}</call>")),
+    "delimiters begun": (UNQUOTED, around("<call>{a: ", "<|", "}</call>")),
+    "calls in calls": (PYTHON, around("<call>[", "f(a=", "]</call>")),
+    "lists in lists": (PYTHON, around("<call>[f(a=", "[", "]</call>")),
+    "python strings": (PYTHON, around("<call>[f(a='", "\\\\'", "')]</call>")),
+    "signs": (PYTHON, around("<call>[f(a=", "-", "1)]</call>")),
+    "raw quotes": (RAW, around("<call>f(a='", "', b='", "')</call>")),
+    "raw quotes that may end": (RAW, around("<call>f(a='", "') f", "</call>")),
+    "a bare value": (BARE, around('{"name": "f", "arguments": {"a": "', "}", '"}}')),
+    "a bare value again": (BARE, repeated('{"name": "f"}')),
     "many literals": (template(open=[f"<call{n}" for n in range(60)]), repeated("<call5<cal")),
     "counted classes": (with_pattern("open_pattern", ".{200}<call>"), noise(list("<cal>xy"))),
     "states without end": (with_pattern("open_pattern", "(?:a|b)*a(?:a|b){100}<call>"), noise(list("ab"))),
