@@ -41,13 +41,17 @@ class Tools:
     def __contains__(self, name: object) -> bool:
         return name in self._parameters
 
-    def is_text(self, name: str, key: str) -> bool:
-        """Whether raw text as this argument of a call of `name` is a string, whatever it says."""
+    def types(self, name: str, key: str) -> set[str]:
+        """The JSON types that this argument of a call of `name` may have; none if nothing is said of it."""
         root = self._parameters.get(name)
         if root is None:
-            return True
+            return set()
         properties, others = _properties(root, root)
-        return _types(_resolve(properties.get(key, others), root))[0] <= {"string"}
+        return _types(_resolve(properties.get(key, others), root))[0]
+
+    def is_text(self, name: str, key: str) -> bool:
+        """Whether raw text as this argument of a call of `name` is a string, whatever it says."""
+        return self.types(name, key) <= {"string"}
 
     def typed(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call of `name`, each by its schema. Raises ValueError as a value parser does."""

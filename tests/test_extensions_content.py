@@ -806,10 +806,12 @@ def test_tags_named_by_their_keys(arguments: Any, without: Any, with_schema: Any
     assert len(read(NAMED_TAGS, lined).calls) == 2
 
 
-def test_a_key_more_than_once_is_a_list() -> None:
-    assert read(
-        NAMED_TAGS, '[m]<i n="h">[m]<a>1[m]</a>[m]<a>2[m]</a>[m]<b>[m]<c>1[m]</c>[m]<c>2[m]</c>[m]</b>[m]</i>'
-    ).calls == [("h", {"a": ["1", "2"], "b": {"c": ["1", "2"]}})]
+def test_a_key_more_than_once_is_a_list_but_for_an_argument() -> None:
+    assert read(NAMED_TAGS, '[m]<i n="h">[m]<b>[m]<c>1[m]</c>[m]<d>x[m]</d>[m]<c>2[m]</c>[m]</b>[m]</i>').calls == [
+        ("h", {"b": {"c": ["1", "2"], "d": "x"}})
+    ]
+    twice = '[m]<i n="h">[m]<a>1[m]</a>[m]<a>2[m]</a>[m]</i>'
+    assert read(NAMED_TAGS, twice) == malformed(twice)
 
 
 def test_tags_in_text_are_text() -> None:

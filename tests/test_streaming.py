@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import given, settings
@@ -92,6 +92,18 @@ PAIRED_TAGS = template(
     content_args={"tag_pattern": r"\s*<k>(?P<key>.*?)</k>\s*<v>(?P<value>.*?)</v>"},
 )  # fmt: skip
 
+NAMED_TREE = template(
+    open_pattern=r'<c>\s*<f=(?P<name>\w+)>', close="</f></c>", content="xml-tree", repeats=True, transform=NAMED,
+    content_args={"open_tag": r"<(?P<key>[a-z]+)>", "close_tag": r"</(?P<key>[a-z]+)>", "item": "item"},
+)  # fmt: skip
+TYPED_TREE = template(
+    open_pattern=r'<c name="(?P<name>\w+)">', close="</c>", content="xml-tree", repeats=True, transform=NAMED,
+    content_args={
+        "open_tag": r'<v(?: name="(?P<key>[^"]*)")?(?: type="(?P<type>\w+)")?>', "close_tag": "</v>", "unescape_keys": True,
+        "types": {"raw": {"name": "text", "args": {"strip": False}}, "json": {"name": "json"}, "dict": "object", "list": "list"},
+    },
+)  # fmt: skip
+
 STRINGS = {"a": 'x "q" \\ / é \u2028 \x7f 😀 </c> <eos>\n\ttab', "b c": ""}
 VALUES = {
     "s": "it's",
@@ -159,6 +171,12 @@ CASES: list[tuple[str, Any, str]] = [
     ("tags without closing tags", TAGS, "<c><f=f><p=s>a \n</f></c><c><f=g><p=s>\nb\n</f></c>"),
     ("tags that state a type", TYPED_TAGS, '<c name="f"><p name="a&amp;b" string="true"> 1\n</p>\n<p name="n" string="false">[1, "x"]</p><p name="s" string="false">oops</p></c>'),
     ("pairs of tags", PAIRED_TAGS, "<c>f\n<k>s</k>\n<v>a <b>c</b>\n </v>\n<k>n</k>\n<v>1</v>\n</c>"),
+    ("a tree named by its keys", NAMED_TREE, '<c><f=f><s> a "b"\n</s>\n<n>12</n><t>True</t><o><k>1</k><l>\n<item>a</item> <item><x>y</x></item></l></o><u>02139</u><r>5</r></f></c><c><f=g></f></c>'),
+    ("a tree without a schema", NAMED_TREE, "<c><f=g><s>x</s><l> <item>1</item><item>2</item>\n</l><m> a <b>c</b> d</m><e></e><w> \n</w><z><a>1</a> x</z></f></c>"),
+    ("a tree in a text", NAMED_TREE, "<c><f=f><s>a <b>c</b> d</s><r></x> <k></k></r></f></c>"),
+    ("a tree that states its types", TYPED_TREE, '<c name="f">\n<v name="a&amp;b" type="raw"> 1\n</v><v name="o" type="dict"> <v name="l" type="list"><v type="raw">x "y"</v> <v type="json">[1, 2]</v><v type="dict"></v><v type="list"></v></v></v><v name="n">7</v><v name="s" type="json">oops</v></c>'),
+    ("types that are not what they say", TYPED_TREE, '<c name="f"><v name="l" type="list"><v type="raw">a</v><v type="json">oops</v><v>1</v></v><v name="s" type="raw">x</v><v name="o" type="dict"><v name="n">1</v></v></c>'),
+    ("a tree that quotes tags", TYPED_TREE, '<c name="f"><v name="a" type="raw">see <v type="raw">1</v> or </v> and <c name="g"><v name="x" type="list"></v></c>.</v><v name="b" type="raw">lone <v> x</v></c>'),
     ("code", CODE, "<c>\n print(\"hi\")\n\n x = '\\n'  \n</c>"),
 ]  # fmt: skip
 
@@ -193,19 +211,30 @@ def run(made: respzoo.MessageStream, pieces: Sequence[str]) -> Stream:
     return Stream([*deltas, *last], message, texts, names)
 
 
+def lost(spec: Any, text: str) -> list[Any]:
+    """What comes to nothing in a text."""
+    parser = respzoo.ResponseParser(spec, prefix="<s>", tools=TOOLS)
+    parser.feed(text)
+    parser.finalize()
+    return parser.dropped
+
+
+def at_random(text: str, seed: int, most: int) -> list[str]:
+    chance = random.Random(seed)
+    pieces: list[str] = []
+    while text:
+        size = chance.randint(1, most)
+        pieces.append(text[:size])
+        text = text[size:]
+    return pieces
+
+
 def cuttings(text: str, every: int = 3) -> Iterator[list[str]]:
     """Whole, by character, at random, and in two at every so manyeth place (0: at none)."""
     yield [text]
     yield list(text)
     for seed in range(6 if every else 2):
-        chance = random.Random(seed)
-        pieces: list[str] = []
-        rest = text
-        while rest:
-            size = chance.randint(1, 9)
-            pieces.append(rest[:size])
-            rest = rest[size:]
-        yield pieces
+        yield at_random(text, seed, 9)
     for at in range(1, len(text), every) if every else ():
         yield [text[:at], text[at:]]
 
@@ -265,6 +294,9 @@ EARLY: list[tuple[str, Any, str, str]] = [
     ("tags in the plain language", PLAIN_TAGS, "<c><f=f><p=s>", "</p></f></c>"),
     ("tags that state a type", TYPED_TAGS, '<c name="f"><p name="k" string="true">', "</p></c>"),
     ("pairs of tags", PAIRED_TAGS, "<c>f<k>s</k><v>", "</v></c>"),
+    ("a tree", NAMED_TREE, "<c><f=f><s>", "</s></f></c>"),
+    ("a tree without a schema", NAMED_TREE, "<c><f=f><x>", "</x></f></c>"),
+    ("deep in a tree", TYPED_TREE, '<c name="f"><v name="l" type="list"><v type="dict"><v name="a" type="raw">', "</v></v></v></c>"),
 ]  # fmt: skip
 
 
@@ -341,9 +373,6 @@ def test_a_call_that_the_prompt_began() -> None:
 
 # ------------------------------------------------------------------------------------------------------------- the zoo
 
-AT_THE_END = {"cohere_command5", "minimax_m3"}
-"""Families whose arguments (xml-tree) go when the call is whole."""
-
 
 @pytest.mark.parametrize(
     "family", [family for family in loaded().families.values() if family.samples], ids=lambda family: family.name
@@ -368,7 +397,7 @@ def test_every_familys_calls_stream(family: Family) -> None:
                     pieces_of_calls.append(
                         sum(each["index"] == at for delta in this.deltas for each in delta.get("tool_calls", ()))
                     )
-    if pieces_of_calls and family.name not in AT_THE_END:
+    if pieces_of_calls:
         assert sum(pieces > 2 for pieces in pieces_of_calls) * 2 >= len(pieces_of_calls)
 
 
@@ -395,18 +424,54 @@ def test_any_arguments(calls: list[dict[str, Any]], ascii: bool, seed: int) -> N
             f"<c>[{', '.join(dumped({f'f{n}': each}, ensure_ascii=ascii) for n, each in enumerate(calls))}]</c>",
         ),
     ):
-        chance = random.Random(seed)
-        pieces: list[str] = []
-        rest = text
-        while rest:
-            size = chance.randint(1, 7)
-            pieces.append(rest[:size])
-            rest = rest[size:]
-        made = check(spec, text, pieces)
+        made = check(spec, text, at_random(text, seed, 7))
         assert [json.loads(made.texts[n]) for n in range(len(calls))] == calls
 
 
-BITS = ['<f=f>', '</f>', '<p=s>', '<p=n>', '</p>', '<k>s</k>', '<v>', '</v>', '<p name="s" string="true">', '<c name="f">', '<c>', '</c>', '{', '}', '[', ']', '"name": ', '"f"', '"arguments": ', '"a": ', '"', "\\", "\\u00e9", ",", ":", "1", "x", "'", "(", ")", "f(", "a=", "call:f", "<q>", "\n", "true", " "]  # fmt: skip
+def typed_tree(value: Any, name: str = "") -> str:
+    """A value in tags that state its type, but for numbers."""
+    if isinstance(value, dict):
+        inner = "".join(typed_tree(item, f' name="{key}"') for key, item in cast("dict[str, Any]", value).items())
+        return f'<v{name} type="dict">\n{inner}</v>'
+    if isinstance(value, list):
+        return f'<v{name} type="list">{" ".join(map(typed_tree, cast("list[Any]", value)))}</v>'
+    kind = ' type="raw"' if isinstance(value, str) else "" if isinstance(value, int) else ' type="json"'
+    return f"<v{name}{kind}>{value if isinstance(value, str) else dumped(value)}</v>"
+
+
+def named_tree(key: str, value: Any) -> str:
+    if isinstance(value, dict):
+        value = "".join(named_tree(name, item) for name, item in cast("dict[str, Any]", value).items())
+    elif isinstance(value, list):
+        value = "\n".join(named_tree("item", item) for item in cast("list[Any]", value))
+    return f"<{key}>{value}</{key}>"
+
+
+tree_keys = st.sampled_from(["s", "n", "l", "o", "r", "x", "item"])
+trees = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(0, 1) | st.text('a <>/"\\\né', max_size=8)
+    | st.sampled_from(['see <v type="raw">1</v> here', "</v> x", "<b>1</b>", "a <x>b</x>", "lone <v> x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(tree_keys, inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(arguments=st.dictionaries(tree_keys, trees, max_size=4), seed=st.integers(0, 2**32), named=st.booleans())
+def test_any_tree(arguments: dict[str, Any], seed: int, named: bool) -> None:
+    """What is sent while tags are open is the beginning of what the message says."""
+    if named:
+        body = "".join(named_tree(key, value) for key, value in arguments.items())
+        spec, text = NAMED_TREE, f"<c><f=f>{body}</f></c>"
+    else:
+        body = "".join(typed_tree(value, f' name="{key}"') for key, value in arguments.items())
+        spec, text = TYPED_TREE, f'<c name="f">{body}</c>'
+    if "malformed" not in {drop["reason"] for drop in lost(spec, text)}:
+        for pieces in (list(text), at_random(text, seed, 7)):
+            check(spec, text, pieces)
+
+
+BITS = ['<f=f>', '</f></c>', '<s>', '</s>', '<item>', '</item>', '<v name="l" type="list">', '<v type="raw">', '<v name="d" type="dict">', '<v name="j">', '<v type="json">', '</f>', '<p=s>', '<p=n>', '</p>', '<k>s</k>', '<v>', '</v>', '<p name="s" string="true">', '<c name="f">', '<c>', '</c>', '{', '}', '[', ']', '"name": ', '"f"', '"arguments": ', '"a": ', '"', "\\", "\\u00e9", ",", ":", "1", "x", "'", "(", ")", "f(", "a=", "call:f", "<q>", "\n", "true", " "]  # fmt: skip
 SPECS = {name: spec for name, spec, _ in CASES}
 
 

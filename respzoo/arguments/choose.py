@@ -13,7 +13,8 @@ from respzoo.arguments.route import Route, Source, route_of
 from respzoo.arguments.tag_calls import TagCalls
 from respzoo.arguments.text_calls import TextCall
 from respzoo.arguments.tokens import Syntax
-from respzoo.content import Json, PythonCallList, XmlInline
+from respzoo.arguments.tree_calls import TreeCalls, tree_watch
+from respzoo.content import Json, PythonCallList, XmlInline, XmlTree
 from respzoo.fields import Field
 from respzoo.schema import Tools
 
@@ -57,4 +58,6 @@ def writer_of(field: Field, captures: Mapping[str, str], tools: Tools) -> Writer
         return LineCalls(call, content.args.get("line_sep", "\n"), typed)
     if isinstance(content, XmlInline) and field.close is not None and not content.args.get("merge_duplicates"):
         return TagCalls(call, content, tools, field.close, field.behind)
+    if isinstance(content, XmlTree) and (watch := tree_watch(content.tags.pattern)) is not None:
+        return TreeCalls(call, content, tools, watch)
     return Writer()

@@ -13,9 +13,10 @@ from respzoo.content.python_call_list import PythonCallList, read_literal
 from respzoo.content.tags import Pair, TagLexer
 from respzoo.content.text import Bool, Float, Int, Text
 from respzoo.content.xml_inline import XmlInline
-from respzoo.content.xml_tree import XmlTree
+from respzoo.content.xml_tree import DEEPEST_TREE, XmlTree
 
 __all__ = [
+    "DEEPEST_TREE",
     "EXTENDED_NAMES",
     "NAMES",
     "ContentParser",
@@ -24,7 +25,9 @@ __all__ = [
     "Pair",
     "Raw",
     "TagLexer",
+    "ValueParser",
     "XmlInline",
+    "XmlTree",
     "load_strictly",
     "make",
     "read_literal",

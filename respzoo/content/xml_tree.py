@@ -27,9 +27,9 @@ from respzoo.content.entities import unescape
 from respzoo.content.tree_tags import TreeLexer, TreeRules
 from respzoo.delimiters import Delimiter
 
-__all__ = ["XmlTree"]
+__all__ = ["DEEPEST_TREE", "XmlTree"]
 
-_DEEPEST = 100
+DEEPEST_TREE = 100
 _CONTAINERS = ("object", "list")
 
 
@@ -68,8 +68,16 @@ class XmlTree(ContentParser):
             name: kind if isinstance(kind, str) else self.value_parser(kind) for name, kind in types.items()
         }
         self.item: str = args.get("item", "")
-        self.typed = bool(types)
         self.unescapes = bool(args.get("unescape_keys"))
+
+    def is_text(self, kind: str) -> bool:
+        """Whether a tag of this type holds its text as it stands."""
+        types: Mapping[str, Any] = self.args.get("types") or {}
+        stated: Any = types.get(kind, "")
+        if isinstance(stated, str):
+            return False
+        args: Mapping[str, Any] = stated.get("args") or {}
+        return stated.get("name", "text") == "text" and not args.get("strip", True)
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
         try:
@@ -180,8 +188,8 @@ class _Reader:
         if outer.is_text:
             outer.quoted += self.quotes
             return
-        if len(self.stack) > _DEEPEST:
-            raise ValueError(f"more than {_DEEPEST} levels of tags")
+        if len(self.stack) > DEEPEST_TREE:
+            raise ValueError(f"more than {DEEPEST_TREE} levels of tags")
         self.between(outer, match.start())
         self.stack.append(_Element(key, self.parser.kinds.get(kind), match.end()))
 
@@ -230,6 +238,6 @@ class _Reader:
         if any(key is None for key, _ in element.children):
             raise ValueError("a tag without a key, where each has one")
         found = _gathered(element.children)
-        if strict and self.parser.typed and len(found) < len(element.children):
+        if strict and len(found) < len(element.children):
             raise ValueError("a key stands twice in one object")
         return found
