@@ -6,7 +6,6 @@ A folder of such folders is a whole plugin (`TemplateFolder`), the curated zoo's
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -85,6 +84,8 @@ def read_family(folder: Traversable | Path) -> Family:
 
 
 def _read_family(folder: Traversable | Path, toml: str) -> Family:
+    import tomllib  # with all that it imports, a seventh of `import respzoo`
+
     file = folder.joinpath("family.toml")
     try:
         table = tomllib.loads(toml)
