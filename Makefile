@@ -30,8 +30,9 @@ lint: $(BIN)/.dev  ## ruff: lint and formatting
 types: $(BIN)/.dev  ## pyright, strict
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(BIN)/.dev  ## speed beside the reference; writes the README's table
+bench: $(BIN)/.dev  ## speed beside the reference, and of the start; writes the README's tables
 	$(BIN)/python tools/bench/events.py --write README.md $(ARGS)
+	$(BIN)/python tools/bench/start.py --write README.md
 
 suite: $(BIN)/.test  ## canitoolcall's fixtures through the parser; writes the README's table
 	$(BIN)/python tools/suite.py --write README.md $(ARGS)

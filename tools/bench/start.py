@@ -66,7 +66,7 @@ def measure(processes: int) -> list[list[float]]:
 
 
 def report(columns: list[list[float]]) -> str:
-    lines = ["| | median | may take |", "| --- | ---: | ---: |"]
+    lines = ["And before the first token:", "", "| | median | may take |", "| --- | ---: | ---: |"]
     for (what, size, unit, limit), seconds in zip(ROWS, columns, strict=True):
         lines.append(f"| {what} | {statistics.median(seconds) / size:.1f} {unit} | {limit} {unit} |")
     lines += [
