@@ -108,10 +108,13 @@ class Scanner:
     def waiting(self, watch: WatchList) -> Delimiter | None:
         """The delimiter that the held text is already, if it only waits for what may lengthen it."""
         if watch.automaton is None:
-            deadline = self.allowance.deadline()
-            for one in watch.delimiters:
-                if one.pattern.match(self.text, self.at, timeout=left_until(deadline)) is not None:
-                    return one
+            try:
+                deadline = self.allowance.deadline()
+                for one in watch.delimiters:
+                    if one.pattern.match(self.text, self.at, timeout=left_until(deadline)) is not None:
+                        return one
+            except TimeoutError:  # this is only a question; the next `advance` has to act on it
+                pass
             return None
         first = self._candidates[0] if self._candidates else None
         if first is None or first.ends is None:

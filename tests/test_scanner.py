@@ -430,4 +430,5 @@ def test_the_regex_modules_time_is_counted() -> None:
     with pytest.raises(TimeoutError):
         scanner.advance(watch, end=True)
     assert time.thread_time() - began < 10
+    assert scanner.waiting(watch) is None, "a question never raises"
     assert scanner.give_up() == text
