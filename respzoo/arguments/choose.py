@@ -14,7 +14,7 @@ from respzoo.arguments.tag_calls import TagCalls
 from respzoo.arguments.text_calls import TextCall
 from respzoo.arguments.tokens import Syntax
 from respzoo.arguments.tree_calls import TreeCalls, tree_watch
-from respzoo.content import Json, PythonCallList, XmlInline, XmlTree
+from respzoo.content import Json, KvLines, PythonCallList, XmlInline, XmlTree
 from respzoo.fields import Field
 from respzoo.schema import Tools
 
@@ -50,12 +50,8 @@ def writer_of(field: Field, captures: Mapping[str, str], tools: Tools) -> Writer
         return TextCall(call, route.wrapped, strip=field.strip) if route.wrapped else Writer()
     if route.wrapped:
         return Writer()
-    if content.name == "kv-lines":
-
-        def typed(line: str) -> dict[str, object]:
-            return tools.typed(name, content.parse(line))
-
-        return LineCalls(call, content.args.get("line_sep", "\n"), typed)
+    if isinstance(content, KvLines):
+        return LineCalls(call, content, tools) if content.line_sep and content.kv_sep else Writer()
     if isinstance(content, XmlInline) and field.close is not None and not content.args.get("merge_duplicates"):
         return TagCalls(call, content, tools, field.close, field.behind)
     if isinstance(content, XmlTree) and (watch := tree_watch(content.tags.pattern)) is not None:

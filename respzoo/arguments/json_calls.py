@@ -48,7 +48,8 @@ class JsonCalls(Writer):
         self._failed = False
 
     def quick(self, text: str) -> str | None:
-        return None if self._arguments is None or self._inner is not None else self._tokens.quick(text)
+        waits = self._arguments is None or self._inner is not None or self._failed
+        return None if waits else self._tokens.quick(text)
 
     def text(self, text: str) -> None:
         for token in self._tokens.feed(text):

@@ -21,7 +21,7 @@ class PythonCalls(Writer):
         self._failed = False
 
     def quick(self, text: str) -> str | None:
-        return None if self._value is None else self._tokens.quick(text)
+        return None if self._value is None or self._failed else self._tokens.quick(text)
 
     def text(self, text: str) -> None:
         for token in self._tokens.feed(text):

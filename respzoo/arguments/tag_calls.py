@@ -27,6 +27,7 @@ class _Ends:
 
 
 _ends = cache(_Ends)
+_MOST_HELD = 1_024
 
 
 class TagCalls(Writer):
@@ -80,6 +81,9 @@ class TagCalls(Writer):
         """What of a value's text is its own, and what may not be."""
         at = 0
         while (found := self._ends.close.search(text, at, partial=True)) is not None:
+            if len(text) - found.start() > _MOST_HELD:  # too long to look at again: the rest goes with the tag's end
+                self._goes = False
+                return text[: found.start()], ""
             if found.partial or self._ends.behind.fullmatch(text, found.end(), partial=True) is not None:
                 return text[: found.start()], text[found.start() :]
             at = max(found.end(), at + 1)
@@ -91,7 +95,10 @@ class TagCalls(Writer):
             return
         key, _ = self._content.argument(pair)
         as_text = self._content.is_text(pair.type)
-        if as_text or (as_text is None and self._tools.is_text(self._call.name, key)):
+        if as_text is None:
+            types = self._tools.types(self._call.name, key)
+            as_text = types == {"string"} or (not types and self._content.takes_text)
+        if as_text:
             self._begin(key)
             self._call.write('"')
             self._goes = True

@@ -4,7 +4,38 @@ from __future__ import annotations
 
 from respzoo.arguments.call import Call, Writer, dump_arguments, escape
 
-__all__ = ["TextCall"]
+__all__ = ["TextCall", "Trimmed"]
+
+
+class Trimmed:
+    """Text as it comes, without the white space at its ends.
+
+    Attributes:
+        begun: whether there is more than white space.
+        space: white space that counts if more follows.
+    """
+
+    __slots__ = ("begun", "space")
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.space: list[str] = []
+
+    def text(self, text: str) -> str:
+        """What is certain with the next piece."""
+        if not self.begun:
+            text = text.lstrip()
+            if not text:
+                return ""
+            self.begun = True
+        shown = text.rstrip()
+        space = text[len(shown) :]
+        if shown:
+            shown = "".join(self.space) + shown
+            self.space = []
+        if space:
+            self.space.append(space)
+        return shown
 
 
 class TextCall(Writer):
@@ -13,22 +44,9 @@ class TextCall(Writer):
         self.calls.append(call)
         call.write(f'{{{dump_arguments(key)}: "')
         self._call = call
-        self._strip = strip
-        self._begun = not strip
-        self._space: list[str] = []  # white space that counts if more follows
+        self._trimmed = Trimmed() if strip else None
 
     def text(self, text: str) -> None:
-        if not self._strip:
-            self._call.write(escape(text))
-            return
-        if not self._begun:
-            text = text.lstrip()
-            if not text:
-                return
-            self._begun = True
-        shown = text.rstrip()
+        shown = text if self._trimmed is None else self._trimmed.text(text)
         if shown:
-            self._call.write(escape("".join(self._space) + shown))
-            self._space = []
-        if len(shown) < len(text):
-            self._space.append(text[len(shown) :])
+            self._call.write(escape(shown))

@@ -12,8 +12,10 @@ Strings are not waited for: their text comes decoded, as far as it is certain. A
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
+
+from respzoo.arguments.call import escape
 
 __all__ = ["Syntax", "Token", "Tokens"]
 
@@ -33,7 +35,7 @@ class Syntax(NamedTuple):
 
     quotes: str = '"'
     verbatim: tuple[tuple[str, str], ...] = ()
-    """Pairs of marks around strings in which nothing is escaped; each mark comes as a text of its own."""
+    """Pairs of marks around strings in which nothing is escaped."""
     raw: bool = False
     """Nothing is escaped in an argument in single quotes; what ends it comes as a text of its own."""
 
@@ -45,7 +47,10 @@ class Tokens:
         failed: this is no such value; nothing more is told.
     """
 
-    __slots__ = ("_after_equals", "_canonical", "_escape", "_half", "_maybe", "_quote", "_syntax", "_word", "failed")
+    __slots__ = (
+        "_after_equals", "_canonical", "_ends", "_escape", "_half", "_marks", "_maybe", "_opening", "_quote", "_syntax",
+        "_word", "failed",
+    )  # fmt: skip
 
     def __init__(self, syntax: Syntax) -> None:
         self._syntax = syntax
@@ -53,11 +58,13 @@ class Tokens:
         self._escape = ""  # an escape that is not whole
         self._half = ""  # the first half of a surrogate pair, behind which the second may come
         self._word = ""
-        self._maybe = ""  # what may have ended a raw string
+        self._maybe: str = ""  # what may end, or have ended, a string in which nothing is escaped
+        self._ends: dict[str, str] = dict(syntax.verbatim)
+        self._marks = {begin[0] for begin in self._ends}
+        self._opening = ""  # what has begun to be a mark
         self._after_equals = False
-        self._canonical: Callable[[str], re.Match[str] | None] | None = (
-            None  # inside a string: JSON's own way to write it
-        )
+        # inside a string: how far a text stands in JSON as it does here
+        self._canonical: Callable[[str], re.Match[str] | None] | None = None
         self.failed = False
 
     def quick(self, text: str) -> str | None:
@@ -65,6 +72,8 @@ class Tokens:
         half an escape at its end); None: nothing was done."""
         canonical = self._canonical
         if canonical is None or self._half:
+            if len(self._quote) > 1 and not self._maybe and self._quote[0] not in text:
+                return escape(text)
             return None
         if self._escape:
             if self._escape != "\\":
@@ -84,19 +93,17 @@ class Tokens:
         return self._quote == "'" and self._syntax.raw and self._after_equals
 
     def feed(self, text: str) -> Iterator[Token]:
+        while text and not self.failed:
+            if len(self._quote) > 1:
+                text = yield from self._verbatim(text)
+            elif self._is_raw:
+                text = yield from self._raw(text)
+            else:
+                text = yield from self._plain(text)
+
+    def _plain(self, text: str) -> Generator[Token, None, str]:
+        """All but strings in which nothing is escaped. Returns the text behind the beginning of one."""
         syntax = self._syntax
-        if len(self._quote) > 1:
-            yield from self._verbatim(text)
-            return
-        if self._is_raw:
-            yield from self._raw(text)
-            return
-        for begin, end in syntax.verbatim:
-            if text == begin and not self._quote:
-                yield from self._flush()
-                self._quote = end
-                yield "string", ""
-                return
         at, size = 0, len(text)
         while at < size and not self.failed:
             if self._quote:
@@ -110,29 +117,39 @@ class Tokens:
                 at = stop + 1
                 continue
             char = text[at]
-            if char in syntax.quotes:
+            at += 1
+            if self._opening or char in self._marks:
+                self._opening += char
+                if (end := self._ends.get(self._opening)) is not None:
+                    self._opening = ""
+                    yield from self._flush()
+                    self._quote = end
+                    yield "string", ""
+                    return text[at:]
+                if not any(begin.startswith(self._opening) for begin in self._ends):
+                    self.failed = True
+            elif char in syntax.quotes:
                 yield from self._flush()
                 self._quote = char
                 self._canonical = None if syntax.raw else _CANONICAL[char]
                 yield "string", ""
-                at += 1
                 if self._is_raw:
-                    if at < size:
-                        yield from self._raw(text[at:])
-                    return
+                    return text[at:]
             elif char in "{}[](),:;=":
                 yield from self._flush()
                 self._after_equals = char == "="
                 yield "punct", char
-                at += 1
-            elif (match := _PLAIN.match(text, at)) is not None:
-                self._word += match[0]
-                at = match.end()
+            elif (match := _PLAIN.match(text, at - 1)) is not None:
+                word = match[0]
+                for mark in self._marks:
+                    word = word.partition(mark)[0]
+                self._word += word
+                at += len(word) - 1
             else:
                 if self._word and not char.isspace():  # a quote that quotes nothing here
                     self.failed = True
                 self._word += char if self._word else ""
-                at += 1
+        return ""
 
     def _flush(self) -> Iterator[Token]:
         if self._word:
@@ -188,33 +205,46 @@ class Tokens:
             else:
                 yield "part", self._joined(chr(code))
 
-    def _verbatim(self, text: str) -> Iterator[Token]:
-        if text == self._quote:
+    def _verbatim(self, text: str) -> Generator[Token, None, str]:
+        """Inside a string that a mark ends. Returns the text behind it."""
+        text, self._maybe = self._maybe + text, ""
+        end = text.find(self._quote)
+        if end >= 0:
+            behind = text[end + len(self._quote) :]
             self._quote = ""
+            if end:
+                yield "part", text[:end]
             yield "end", ""
-        else:
-            yield "part", text
+            return behind
+        begun = next((n for n in range(len(self._quote) - 1, 0, -1) if text.endswith(self._quote[:n])), 0)
+        shown = len(text) - begun
+        self._maybe = text[shown:]
+        if shown:
+            yield "part", text[:shown]
+        return ""
 
-    def _raw(self, text: str) -> Iterator[Token]:
-        """Inside a raw string: the parser has found its ends, and each comes as a text of its own."""
+    def _raw(self, text: str) -> Generator[Token, None, str]:
+        """Inside a raw string: the parser has found its ends, and each comes as a text of its own. Returns the text
+        behind its end."""
         if self._maybe:
             if text.isspace():
                 self._maybe += text
-                return
+                return ""
             ended, self._maybe = self._maybe, ""
             if text.rstrip().endswith("("):
-                yield from self._end_raw(ended[1:] + text)
-                return
+                yield self._end_raw()
+                return ended[1:] + text
             yield "part", ended
         if _RAW_ARGUMENT.fullmatch(text) is not None:
-            yield from self._end_raw(text[1:])
-        elif _RAW_LAST.fullmatch(text) is not None:
+            yield self._end_raw()
+            return text[1:]
+        if _RAW_LAST.fullmatch(text) is not None:
             self._maybe = text
         else:
             yield "part", text
+        return ""
 
-    def _end_raw(self, behind: str) -> Iterator[Token]:
+    def _end_raw(self) -> Token:
         self._quote = ""
         self._after_equals = False
-        yield "end", ""
-        yield from self.feed(behind)
+        return "end", ""

@@ -37,28 +37,26 @@ class ValueText:
 
     def token(self, token: Token) -> None:
         kind, text = token
+        if kind != "word" and not (kind == "punct" and text == ":"):
+            self._flush()
         if self.failed or self.done:
             return
         if kind == "part":
             self._write(escape(text))
         elif kind in ("string", "end"):
-            self._flush()
             self._write('"')
         elif kind == "word":
             self._word = text
         elif text in "{[":
-            self._flush()
             self._depth += 1
             self._write(text)
         elif text in "}]":
-            self._flush()
             self._depth -= 1
             if self._depth:
                 self._write(text)
             else:
                 self.done = True
         elif text == ",":
-            self._flush()
             self._write(", ")
         elif text == ":":
             if self._word is not None:  # a key without quotes
