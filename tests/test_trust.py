@@ -521,11 +521,12 @@ def test_a_hostile_text_is_endured(name: str) -> None:
     endure(ResponseTemplate(spec), make(SIZE), seconds=40)
 
 
-def endure(template: ResponseTemplate, text: str, *, seconds: float, prefix: str | None = None) -> list[Event]:
+def endure(template: ResponseTemplate, text: str, *, seconds: float) -> list[Event]:
     began = time.thread_time()
-    parser = ResponseParser(template, prefix="" if prefix is None else prefix, on_unfinished="content")
+    parser = ResponseParser(template, prefix="", on_unfinished="content")
     events = parser.feed(text) + parser.finalize()[1]
-    stream = MessageStream(template, prefix=text)  # a prompt may be as hostile as an answer
+    anchor = template.spec.get("start_anchor", "")
+    stream = MessageStream(template, prefix=anchor + text)  # a prompt may be as hostile as an answer
     for at in range(0, len(text), 7):
         stream.feed(text[at : at + 7])
     stream.finish()
