@@ -49,10 +49,6 @@ class Tools:
         properties, others = _properties(root, root)
         return _types(_resolve(properties.get(key, others), root))[0]
 
-    def is_text(self, name: str, key: str) -> bool:
-        """Whether raw text as this argument of a call of `name` is a string, whatever it says."""
-        return self.types(name, key) <= {"string"}
-
     def typed(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call of `name`, each by its schema. Raises ValueError as a value parser does."""
         root = self._parameters.get(name)

@@ -164,7 +164,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("marks around strings", DELIMS, '<c>f{a: <q>x "y" \\ </c>\n<q>, b c: {d-e:[1,<q><q>]}, "k": "\\n", n: true}</c>'),
     ("Python", PYTHON, f"<c>[{python_call('f', VALUES)}, {python_call('g', {})}, {python_call('h', {'a': STRINGS['a']})}]</c>".replace("\\x7f", "\x7f")),
     ("raw strings", PYTHON_LINES, "<c>\nf(a='it's so', b='x)y', c=3, d=\"e\\n\")\ng()\nh(z=true, y='a, b')\n</c>"),
-    ("lines", LINES, "<c>f\ns: a b\nn: 3\nt: true\nx: 1\nu: 5\n</c>"),
+    ("lines", LINES, "<c>f\ns: a b\nn: 3\n\n no value\nt: true\n x :  1: \"2\"  \nu: 5\nr:\n</c>"),
     ("tags", TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n</p>\n<p=n>\n12\n</p>\n<p=t>\nTrue\n</p>\n<p=o>\n{"a": [1]}\n</p>\n<p=u>\n02139\n</p>\n<p=r>\n5\n</p>\n</f>\n</c>\n<c><f=g></f></c>'),
     ("tags in the plain language", PLAIN_TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n\n</p>\n<p=n>\n12\n</p>\n<p=other>\nx\n</p>\n</f>\n</c>'),
     ("tags that quote tags", TAGS, "<c><f=f><p=s>a <p=x>b</p> </f> c </p> d</p><p=r></f></p></f></c>"),

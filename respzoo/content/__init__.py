@@ -21,6 +21,7 @@ __all__ = [
     "NAMES",
     "ContentParser",
     "Json",
+    "KvLines",
     "Lexer",
     "Pair",
     "Raw",

@@ -25,17 +25,23 @@ class KvLines(ContentParser):
     ) -> None:
         super().__init__(args, extended=extended, value_parser=value_parser)
         self._value_parser = self.value_parser(args.get("value_parser"))
+        self.line_sep = str(args.get("line_sep", "\n"))
+        self.kv_sep = str(args.get("kv_sep", ":"))
+        self.strips: bool = args.get("strip", True)
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether a value is its text where the tool's schema says nothing."""
+        return self._value_parser is None
 
     def parse(self, text: str, *, strict: bool = False) -> Any:
-        line_sep, kv_sep = self.args.get("line_sep", "\n"), self.args.get("kv_sep", ":")
-        strip = self.args.get("strip", True)
         result: dict[str, Any] = {}
-        for line in text.split(line_sep):
-            line = line.strip() if strip else line
-            key, found, value = line.partition(kv_sep)
+        for line in text.split(self.line_sep):
+            line = line.strip() if self.strips else line
+            key, found, value = line.partition(self.kv_sep)
             if not line or not found:
                 continue
-            if strip:
+            if self.strips:
                 key, value = key.strip(), value.strip()
             if strict and key in result:
                 raise ValueError(f"the argument {key!r} stands twice in one call")

@@ -74,12 +74,17 @@ class XmlInline(ContentParser):
         return unescape(key) if self._unescapes else key, self._value(text, kind)
 
     def is_text(self, kind: str) -> bool | None:
-        """Whether a value in a tag of this type is its text as it stands; None: the tool's schema decides."""
+        """Whether a value in a tag of this type is its text as it stands; None: the tool's schema decides, and
+        `takes_text` where it says nothing."""
         types: Mapping[str, Mapping[str, Any]] = self.extension("types") or {}
         if kind not in types:
-            return None if self._value_parser is None else False
+            return None
         args: Mapping[str, Any] = types[kind].get("args") or {}
         return types[kind].get("name", "text") == "text" and not args.get("strip", True)
+
+    @property
+    def takes_text(self) -> bool:
+        return self._value_parser is None
 
     def _collect(self, pairs: Sequence[Pair], *, strict: bool) -> dict[str, Any]:
         result: dict[str, Any] = {}
