@@ -162,7 +162,7 @@ INVOKE = Form(
         "</parameter>",
         "[e~[",
     ),
-    thought="</think>",
+    thought="</think>|<invoke ",
     answer=r"<think>|</think>|<minimax:tool_call>|<invoke|\[e~(?:\[|\Z)",
     value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter|</invoke>|\Z)",
     keys=IDENTIFIERS,
@@ -309,7 +309,7 @@ SEED = Form(
     ),
     thought="</seed:think>",
     answer="<seed:|</seed:|<function=",
-    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter=|</function>|\Z)",
+    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter=|</function>|\Z)|<parameter=[^<>\n]+>",
     keys=IDENTIFIERS,
     values=st.one_of(
         texts(("</seed:tool_call>", "</function>", "<parameter=k>", "</parameter>"), spaces=True), SCALARS
@@ -343,7 +343,7 @@ MINICPM = Form(
         "]]>",
         "<|im_end|>",
     ),
-    thought="</think>",
+    thought="</think>|<function ",
     answer=r"<think>|</think>|<function|<\|im_end\|>",
     value=r"\]\]>",
     keys=IDENTIFIERS,
