@@ -15,7 +15,7 @@ demo: $(BIN)/.demo  ## real model output, streamed through the parser in colour 
 	@$(BIN)/respzoo demo $(ARGS)
 
 test: $(BIN)/.test  ## all tests but those of the vLLM adapter
-	$(BIN)/python -m pytest --ignore=tests/vllm $(ARGS)
+	$(BIN)/python -m pytest --ignore=tests/vllm -n auto --dist worksteal $(ARGS)
 
 serve: .venv-vllm  ## real vLLM on this CPU with our flags, a tiny checkpoint, one streamed chat
 	$(VLLM) tools/vllm_cpu/serve.py $(ARGS)
