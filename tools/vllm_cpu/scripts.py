@@ -38,6 +38,12 @@ def call(name: str, arguments: dict[str, Any]) -> str:
 ZURICH = call("get_weather", {"city": "Zürich", "note": 'say "grüezi" \\ 🌦'})
 TOKYO = call("get_weather", {"city": "東京", "days": 3})
 OSLO = call("get_weather", {"city": "Oslo"})
+# long enough that a client would feel it, if it came at the end
+STORY = (
+    'Morning fog over the fjord, then sun; by noon a fresh "bris" from the west lifts every sail.\n'
+    "Ferries run late, gulls do not. Bring wool, a hat & patience: at five o'clock clouds pile up\n"
+    "behind Holmenkollen, thunder rolls twice, and warm rain falls on quiet streets until dusk. 🌧"
+)
 
 SCRIPTS = (
     Script(
@@ -82,6 +88,17 @@ SCRIPTS = (
     ),
     # a call that the reasoning only considers is not made
     Script("thought call", f"<think>\nI could write {call('ping', {})} here.\n</think>\n\nBut no.", tools=(True,)),
+    Script(
+        "long note",
+        "<think>\nWrite it down.\n</think>\n\n" + call("get_weather", {"city": "Oslo", "note": STORY}),
+        tools=(True,),
+    ),
+    Script(
+        "tagged note",
+        "<think>\nTags, then.\n</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n"
+        f"<parameter=note>\n{STORY}\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>",
+        tools=(True,),
+    ),
     # characters of several tokens each
     Script("emoji", "<think>\nfamily: 👩‍👧 漢字 naïve\n</think>\n\n👩‍👧 漢字 naïve 🌦️"),
 )
