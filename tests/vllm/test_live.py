@@ -6,6 +6,7 @@ What the model writes is in tools/vllm_cpu/scripts.py; in its tokenizer <tool_ca
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -124,10 +125,11 @@ class Chat:
 
 
 @pytest.fixture(scope="module")
-def chat(server: Any) -> Chat:
+def chat(server: Any) -> Iterator[Chat]:
     import checkpoint
 
-    return Chat(server.client(), checkpoint.FOLDER)
+    with server.client() as client:
+        yield Chat(client, checkpoint.FOLDER)
 
 
 # --------------------------------------------------------------------------------------------- what the model writes
