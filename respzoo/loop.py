@@ -476,8 +476,8 @@ class Loop:
                 return
             self._chunk(events, region, tail)  # it finds a closer in all that there is
             partial, tail = None, ""
-        if (closer := region.closer_left_out()) is not None:
-            self._close(events, closer)
+        if region.takes_last_closer():
+            self._close(events, "")
             return
         verdict = region.cut(partial, self._tools, self.scanner.allowance)
         if verdict.outcome != "value" or tail.isspace():  # of the value's own text; else a closer that was cut

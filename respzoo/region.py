@@ -111,10 +111,10 @@ class Region:
         verdict = self._read(body + (tail if field.close is None else ""), tools, allowance)
         return verdict if verdict.outcome == "value" else verdict._replace(outcome=self._whose_fault(body + tail))
 
-    def closer_left_out(self) -> str | None:
-        """At the end of the output, inside a tag's value: the text of the region's closer, if that was written and only
-        the value's own closing tag was not. The value is then taken."""
-        return self.lexer.close_last(self.parts) if isinstance(self.lexer, TagLexer) else None
+    def takes_last_closer(self) -> bool:
+        """At the end of the output, inside a tag's value: whether the region's closer was written, with which its text
+        ends, and only the value's own closing tag was not. The value is then taken."""
+        return isinstance(self.lexer, TagLexer) and self.lexer.close_last(self.parts) is not None
 
     def _read(self, text: str, tools: Tools, allowance: Allowance) -> Verdict:
         arguments = self.field, text, self.lexer, self.captures, tools

@@ -71,10 +71,18 @@ def add_up(deltas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 calls[part["index"]]["arguments"] += function.get("arguments", "")
     if calls:
         message["tool_calls"] = [
-            {"type": "function", "function": {"name": call["name"], "arguments": json.loads(call["arguments"])}}
+            {"type": "function", "function": {"name": call["name"], "arguments": read(call["arguments"])}}
             for call in calls.values()
         ]
     return message
+
+
+def read(arguments: str) -> Any:
+    """Arguments as a client reads them; those of a call that broke off stay what was sent of them."""
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
 
 
 def streamed(
@@ -84,6 +92,9 @@ def streamed(
     stream = respzoo.MessageStream(template, prefix=prompt, tools=TOOLS, **policy)
     deltas = [delta for part in parts for delta in stream.feed(part)]
     message, last = stream.finish()
+    for call in message.get("tool_calls") or ():
+        if call.pop("status", None) == "incomplete":  # its name had been sent when it broke off; its text was no JSON
+            assert isinstance(call["function"]["arguments"], str)
     return message, add_up([*deltas, *last]), list(stream.dropped)
 
 
