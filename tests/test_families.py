@@ -1,5 +1,4 @@
-"""One audit over every curated family: its template here and in transformers, its samples under every cutting, its
-marks beside the chat templates of others."""
+"""One audit over every curated family: its template here and in transformers, its samples under every cutting."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ import importlib
 import json
 import os
 import re
-import sys
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
@@ -22,10 +20,6 @@ from respzoo import ResponseTemplate, TemplateError
 from respzoo.hookspecs import Family
 from respzoo.plugins import loaded
 from respzoo.testing import Sample, add_up, check, how_to_update, load_samples, plain
-
-sys.path.insert(0, str(Path(__file__).parent / "truth"))
-
-from truth_programs import llama_cpp_templates, trl_templates
 
 ROOT = Path(__file__).parents[1]
 FAMILIES = {name: family for name, family in loaded().families.items() if loaded().owners[name] == "respzoo:curated"}
@@ -257,138 +251,6 @@ def test_a_sample_holds_under_every_cutting(family: Family, sample: Sample) -> N
 
 
 # ------------------------------------------------------------------------------------------------------- chat templates
-
-TRL = {
-    "cohere": None,
-    "cohere2": "cohere_command3",
-    "deepseek_r1_distill": "deepseek_r1",
-    "deepseekv3": "deepseek_r1",
-    "diffusion_gemma": "gemma4",
-    "gemma": None,
-    "gemma3": "gemma3",
-    "gemma4": "gemma4",
-    "gemma4_v2": "gemma4",
-    "gemma4_v3": "gemma4",
-    "gemma4_v4": "gemma4",
-    "gemma4_v5": "gemma4",
-    "glm4moe": "glm4_moe",
-    "gptoss": "gpt_oss",
-    "idefics3": None,
-    "lfm2": "lfm2",
-    "lfm2_2_5": "lfm2_5",
-    "lfm2_2_5_v2": "lfm2_5",
-    "lfm2_2_5_vl": "lfm2",
-    "lfm2_v2": "lfm2",
-    "llama3": None,
-    "llama3_1": "llama3_json",
-    "llama3_2": "llama3_json",
-    "llava_next": None,
-    "muse_glimmer": "muse",
-    "nemotron_3_5_lightning": "nemotron_3",
-    "nemotron_3_nano": "nemotron_3",
-    "nemotron_3_super": "nemotron_3",
-    "nemotron_3_ultra": "nemotron_3",
-    "phi3": None,
-    "phi3_5": None,
-    "qwen2_5": "qwen3",
-    "qwen2_5_vl": "qwen3",
-    "qwen3": "qwen3",
-    "qwen3_5_nothink": "qwen3_xml",
-    "qwen3_5_think": "qwen3_xml",
-    "qwen3_6": "qwen3_xml",
-    "qwen3_8": "qwen3_xml",
-    "qwen3_instruct_2507": "qwen3",
-    "qwen3_vl": "qwen3",
-    "smolvlm": None,
-}
-"""trl's chat templates, which are upstream's to the byte, and each one's family; None: none of ours."""
-
-LLAMA_CPP = {
-    "Apertus-8B-Instruct": "apertus",
-    "Apriel-1.6-15b-Thinker-fixed": "apriel",
-    "Bielik-11B-v3.0-Instruct": "bielik",
-    "ByteDance-Seed-OSS": "seed_oss",
-    "Cohere2MoE": "cohere_command4",
-    "CohereForAI-c4ai-command-r-plus-tool_use": "command_r",
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "cohere_command3",
-    "GLM-4.6": "glm4_moe",
-    "GLM-4.7-Flash": "glm4_moe",
-    "GigaChat3-10B-A1.8B": "gigachat3",
-    "GigaChat3.1-10B-A1.8B": "gigachat3",
-    "HuggingFaceTB-SmolLM3-3B": "smollm3",
-    "Kimi-K2-Instruct": "kimi_k2",
-    "Kimi-K2-Thinking": "kimi_k2",
-    "Kimi-K3": "kimi_k3",
-    "LFM2-8B-A1B": "lfm2",
-    "LFM2.5-8B-A1B": "lfm2_5",
-    "LFM2.5-Instruct": "lfm2_5",
-    "MiMo-VL": "qwen3",
-    "MiniMax-M1": "minimax_m1",
-    "MiniMax-M2": "minimax_m2",
-    "MiniMax-M3": "minimax_m3",
-    "Mistral-Small-3.2-24B-Instruct-2506": "mistral_v13",
-    "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "nemotron_3",
-    "NVIDIA-Nemotron-Nano-v2": "nemotron_v2",
-    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": "hermes",
-    "NousResearch-Hermes-3-Llama-3.1-8B-tool_use": "hermes",
-    "Qwen-QwQ-32B": "qwen3",
-    "Qwen-Qwen2.5-7B-Instruct": "qwen3",
-    "Qwen-Qwen3-0.6B": "qwen3",
-    "Qwen3-Coder": "qwen3_xml",
-    "Qwen3.5-4B": "qwen3_xml",
-    "Reka-Edge": None,
-    "Spark2.5": "spark25",
-    "StepFun3.5-Flash": "step3p5",
-    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek_r1",
-    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek_r1",
-    "deepseek-ai-DeepSeek-V3.1": "deepseek_v31",
-    "deepseek-ai-DeepSeek-V3.2": "deepseek_v32",
-    "deepseek-ai-DeepSeek-V4-Flash-0731": "deepseek_v4",
-    "deepseek-ai-DeepSeek-V4": "deepseek_v4",
-    "fireworks-ai-llama-3-firefunction-v2": "firefunction_v2",
-    "google-gemma-2-2b-it": None,
-    "google-gemma-4-31B-it-interleaved": "gemma4",
-    "google-gemma-4-31B-it": "gemma4",
-    "ibm-granite-granite-3.3-2B-Instruct": "granite3",
-    "ibm-granite-granite-4.0": "granite4",
-    "ibm-granite-granite-4.1": "granite4",
-    "inclusionai-ling-3.0-flash": "ling3",
-    "llama-cpp-deepseek-r1": "deepseek_r1",
-    "llama-cpp-rwkv-world": None,
-    "meetkai-functionary-medium-v3.1": "functionary_v31",
-    "meetkai-functionary-medium-v3.2": "functionary_v32",
-    "meta-llama-Llama-3.1-8B-Instruct": "llama3_json",
-    "meta-llama-Llama-3.2-3B-Instruct": "llama3_json",
-    "meta-llama-Llama-3.3-70B-Instruct": "llama3_json",
-    "microsoft-Phi-3.5-mini-instruct": None,
-    "mistralai-Ministral-3-14B-Reasoning-2512": "mistral_v13",
-    "mistralai-Mistral-Nemo-Instruct-2407": "mistral_v3",
-    "moonshotai-Kimi-K2": "kimi_k2",
-    "muse-glimmer": "muse",
-    "openai-gpt-oss-120b": "gpt_oss",
-    "openbmb-MiniCPM5-1B": "minicpm5",
-    "poolside-Laguna-S-2.1": "poolside_v1",
-    "poolside-Laguna-XS-2.1": "poolside_v1",
-    "poolside-Laguna-XS.2": "poolside_v1",
-    "tencent-Hy3": "hy_v3",
-    "unsloth-Apriel-1.5": "apriel",
-    "unsloth-mistral-Devstral-Small-2507": "mistral_v13",
-    "upstage-Solar-Open-100B": "solar_open",
-}
-"""The same of those that llama.cpp keeps for its tests."""
-
-
-@pytest.mark.parametrize(("table", "which"), [(TRL, "trl"), (LLAMA_CPP, "llama.cpp")], ids=["trl", "llama.cpp"])
-def test_upstreams_chat_templates_are_recognised_as_their_family_and_no_other(
-    table: Mapping[str, str | None], which: str
-) -> None:
-    texts = trl_templates() if which == "trl" else llama_cpp_templates()
-    assert {name.removesuffix("_training") for name in texts} == set(table)
-    for name, text in texts.items():
-        owner = table[name.removesuffix("_training")]
-        found = [family.name for family in FAMILIES.values() if family.match_chat_template(text)]
-        assert found == ([owner] if owner else []), name
-
 
 CHATML = "{{ '<|im_start|>' + message.role }}"
 

@@ -100,7 +100,7 @@ DSML = Form(
     ),
     thought="</think>|<｜DSML｜",
     answer="<think>|</think>|<｜DSML｜|<｜end▁of▁sentence｜>",
-    value=r"</｜DSML｜ ?parameter>(?:\s*</[^<>\s]+>)*\s*(?:<｜DSML｜|</｜DSML｜|\Z)",
+    value=r"</｜DSML｜ ?parameter>(?:\s*</[^<>\s]+>)*\s*(?:<｜DSML｜|</｜DSML｜|\Z)|(?:\A|\n)\s*<｜DSML｜parameter ",
     keys=IDENTIFIERS,
 )
 KIMI = Form(
@@ -164,7 +164,7 @@ INVOKE = Form(
     ),
     thought="</think>|<invoke ",
     answer=r"<think>|</think>|<minimax:tool_call>|<invoke|\[e~(?:\[|\Z)",
-    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter|</invoke>|\Z)",
+    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter|</invoke>|\Z)|\n\s*<parameter ",
     keys=IDENTIFIERS,
 )
 TREE_TEXT = texts(("]<]minimax[>[", "]<]minimax[>[<tool_call>", "]<]minimax[>[</k>", "[e~["), spaces=True)
@@ -255,7 +255,7 @@ MUSE = Form(
     ),
     thought=r"<\|eom\|>|<\|eot\|>|<\|start\|>",
     answer=r"<\|eom\|>|<\|eot\|>|<\|start\|>|<atem:",
-    value=r"</atem:parameter>(?:\s*</[^<>\s]+>)*\s*(?:<atem:parameter|</atem:invoke>|\Z)",
+    value=r"</atem:parameter>(?:\s*</[^<>\s]+>)*\s*(?:<atem:parameter|</atem:invoke>|\Z)|\n\s*<atem:parameter ",
     keys=IDENTIFIERS,
     both=False,
 )

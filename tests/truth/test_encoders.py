@@ -49,7 +49,7 @@ DSML = Form(
     ),
     thought="</think>|<｜DSML｜",
     answer="<think>|</think>|<｜DSML｜|<｜end▁of▁sentence｜>",
-    value=r"</｜DSML｜ ?parameter>(?:\s*</[^<>\s]+>)*\s*(?:<｜DSML｜|</｜DSML｜|\Z)",
+    value=r"</｜DSML｜ ?parameter>(?:\s*</[^<>\s]+>)*\s*(?:<｜DSML｜|</｜DSML｜|\Z)|(?:\A|\n)\s*<｜DSML｜ ?parameter ",
     keys=IDENTIFIERS,
 )  # fmt: skip
 END = "<｜end▁of▁sentence｜>"
