@@ -38,54 +38,60 @@ class Call:
     Attributes:
         name, id: empty until they are known; an id may never be.
         index: its place among the answer's calls, once it has been sent.
+        waiting: what was written and not yet taken.
+        taken: what was, piece by piece.
+        most: how many pieces there may be before they are joined.
     """
 
-    __slots__ = ("_begun", "_blocks", "_pieces", "_taken", "id", "index", "name")
+    __slots__ = ("_begun", "id", "index", "most", "name", "taken", "waiting")
 
     def __init__(self, name: str = "", id: str = "") -> None:
         self.name = name
         self.id = id
         self.index = -1
+        self.waiting: list[str] = []
+        self.taken: list[str] = []
+        self.most = _MANY
         self._begun = False  # whether there is an argument
-        self._blocks: list[str] = []  # what was taken long ago, joined
-        self._pieces: list[str] = []
-        self._taken = 0  # how many of the pieces have been sent
 
     def write(self, text: str) -> None:
         """This text is certain, too."""
-        self._pieces.append(text)
+        self.waiting.append(text)
 
     def argument(self, key: str) -> None:
         """An argument begins; its value is written next."""
         self.write(f"{', ' if self._begun else ''}{dump_arguments(key)}: ")
         self._begun = True
 
-    def passes(self, text: str) -> bool:
-        """Write and take this text, if all before it has been sent; else nothing is done."""
-        if self.index < 0 or len(self._pieces) != self._taken or self._taken >= _MANY:
-            return False
-        self._pieces.append(text)
-        self._taken += 1
-        return True
-
     def take(self) -> str:
         """What was written since the last time."""
-        pieces = self._pieces
-        news = pieces[-1] if len(pieces) == self._taken + 1 else "".join(pieces[self._taken :])
-        if len(pieces) >= _MANY:
-            self._blocks.append("".join(pieces))
-            pieces.clear()
-        self._taken = len(pieces)
+        waiting = self.waiting
+        news = waiting[0] if len(waiting) == 1 else "".join(waiting)
+        waiting.clear()
+        if news:
+            self.pass_on(news)
         return news
+
+    def pass_on(self, text: str) -> None:
+        """This text is certain and goes to the client at once: nothing waits, and the call is announced."""
+        self.taken.append(text)
+        if len(self.taken) > self.most:
+            self.compact()
+
+    def compact(self) -> None:
+        """Join what was taken, each piece once."""
+        at = self.most - _MANY
+        self.taken[at:] = ["".join(self.taken[at:])]
+        self.most += 1
 
     @property
     def sent(self) -> str:
         """All that was taken."""
-        return "".join([*self._blocks, *self._pieces[: self._taken]])
+        return "".join(self.taken)
 
     def rest(self, text: str) -> str | None:
         """What is missing of the finished text, all taken; None if what was written is not its beginning."""
-        written = "".join([*self._blocks, *self._pieces])
+        written = "".join([*self.taken, *self.waiting])
         if not text.startswith(written):
             return None
         self.write(text[len(written) :])
@@ -97,10 +103,13 @@ class Writer:
 
     Attributes:
         calls: those seen so far, in order; the last one may be growing.
+        quote: inside a string of the last call's arguments of which nothing waits: what ends it. Printable text without
+            that, `"` or a backslash makes itself certain, and need not be shown to the writer. Else empty.
     """
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        self.quote = ""
 
     def text(self, text: str) -> None:
         """The next piece of the region's content, as its `region_chunk` has it."""

@@ -33,7 +33,10 @@ def writer_of(field: Field, captures: Mapping[str, str], tools: Tools) -> Writer
         delims: list[Any] = content.args.get("string_delims") or []
         return JsonCalls(
             route,
-            Syntax(verbatim=tuple((pair[0], pair[1]) for pair in delims)),
+            Syntax(
+                verbatim=tuple((pair[0], pair[1]) for pair in delims),
+                bare_keys=bool(content.args.get("unquoted_keys")),
+            ),
             captures,
             each=bool(field.transform_each),
             pairs=field.transform_each == "pairs",
@@ -41,7 +44,8 @@ def writer_of(field: Field, captures: Mapping[str, str], tools: Tools) -> Writer
         )
     if isinstance(content, PythonCallList):
         as_listed = field.transform_each is True and route == _LISTED
-        return PythonCalls(raw_strings=bool(content.extension("raw_strings"))) if as_listed else Writer()
+        raw_strings = bool(content.extension("raw_strings"))
+        return PythonCalls(raw_strings=raw_strings, as_python=content.extended) if as_listed else Writer()
     name = route.name.caught(captures)
     if not name or route.arguments.paths != ((),):
         return Writer()

@@ -35,6 +35,7 @@ class JsonCalls(Writer):
         self._captures = captures
         self._each = each and not sequence
         self._pairs = pairs
+        self._bare_keys = syntax.bare_keys
         self._tokens = Tokens(syntax)
         paths = (*route.name.paths, *route.id.paths, *route.arguments.paths)
         self._deepest = max(map(len, paths), default=0)  # how far below an item anything is looked for
@@ -48,15 +49,21 @@ class JsonCalls(Writer):
         self._failed = False
 
     def quick(self, text: str) -> str | None:
-        waits = self._arguments is None or self._inner is not None or self._failed
-        return None if waits else self._tokens.quick(text)
+        if self._arguments is None or self._inner is not None or self._failed:
+            return None
+        shown = self._tokens.quick(text)
+        self.quote = self._tokens.quote
+        return shown
 
     def text(self, text: str) -> None:
+        self.quote = ""
         for token in self._tokens.feed(text):
             if self._failed:
                 return
             self._token(token)
         self._failed |= self._tokens.failed
+        if self._arguments is not None and self._inner is None and not self._failed:
+            self.quote = self._tokens.quote
 
     def _token(self, token: Token) -> None:
         if self._arguments is not None and self._inner is None:
@@ -72,6 +79,8 @@ class JsonCalls(Writer):
                 self._inner = Tokens(Syntax())
             elif self._role:
                 self._collected = []
+            elif not self._frames:
+                self._failed = True  # no calls
         elif kind == "part":
             if self._inner is not None:
                 self._inside(text)
@@ -84,6 +93,8 @@ class JsonCalls(Writer):
                 self._frames[-1].key = text
             elif self._begin() == "id" and text.lstrip("-").isdigit():
                 self.calls[-1].id = str(int(text))
+            elif not self._frames:
+                self._failed = True
         else:
             self._punct(text)
 
@@ -107,7 +118,7 @@ class JsonCalls(Writer):
                 if char == "[":
                     self._failed = True
                     return
-                self._arguments = ValueText(self.calls[-1].write)
+                self._arguments = ValueText(self.calls[-1].write, bare_keys=self._bare_keys)
                 self._arguments.token(("punct", char))
                 return
             frames.append(_Frame(is_object=char == "{"))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from respzoo.arguments.call import Call, Writer
 from respzoo.arguments.tokens import Syntax, Token, Tokens
 from respzoo.arguments.value import ValueText
+from respzoo.content import read_literal
 
 __all__ = ["PythonCalls"]
 
@@ -12,23 +15,31 @@ __all__ = ["PythonCalls"]
 class PythonCalls(Writer):
     """Follows the list, or with no brackets around it the sequence, call by call."""
 
-    def __init__(self, *, raw_strings: bool) -> None:
+    def __init__(self, *, raw_strings: bool, as_python: bool) -> None:
         super().__init__()
-        self._tokens = Tokens(Syntax(quotes="'\"", raw=raw_strings))
+        self._tokens = Tokens(Syntax(quotes="'\"", breaks="\n\r", python=as_python, raw=raw_strings))
+        self._constant = partial(read_literal, as_python=as_python)
         self._word = ""
         self._call: Call | None = None
         self._value: ValueText | None = None
         self._failed = False
 
     def quick(self, text: str) -> str | None:
-        return None if self._value is None or self._failed else self._tokens.quick(text)
+        if self._value is None or self._failed:
+            return None
+        shown = self._tokens.quick(text)
+        self.quote = self._tokens.quote
+        return shown
 
     def text(self, text: str) -> None:
+        self.quote = ""
         for token in self._tokens.feed(text):
             if self._failed:
                 return
             self._token(token)
         self._failed |= self._tokens.failed
+        if self._value is not None and not self._failed:
+            self.quote = self._tokens.quote
 
     def _token(self, token: Token) -> None:
         kind, text = token
@@ -40,12 +51,11 @@ class PythonCalls(Writer):
                 self._call = Call(self._word)
                 self.calls.append(self._call)
                 self._call.write("{")
-        elif value is not None and (value.depth > 1 or not (kind == "punct" and text in ",)")):
+        elif value is not None and (value.nested or not (kind == "punct" and text in ",)")):
             value.token(token)
             self._failed |= value.failed
         elif value is not None:
-            value.flush()
-            self._failed |= value.failed
+            self._failed |= not value.whole
             self._value = None
             if text == ")":
                 self._call = None
@@ -53,6 +63,6 @@ class PythonCalls(Writer):
             self._word = text
         elif (kind, text) == ("punct", "="):
             call.argument(self._word)
-            self._value = ValueText(call.write, python=True, depth=1)
+            self._value = ValueText(call.write, constant=self._constant, inside=True)
         elif (kind, text) == ("punct", ")"):
             self._call = None

@@ -20,7 +20,8 @@ class _Ends:
     it, and behind it nothing but what may follow the last region of all."""
 
     def __init__(self, close: str, behind: Sequence[str]) -> None:
-        self.begins = WatchList([Delimiter.regex("close", "", close)]).begins
+        watch = WatchList([Delimiter.regex("close", "", close)])
+        self.first, self.begins = watch.first, watch.begins
         self.close = regex.compile(rf"(?:\s*</[^<>\s]+>)*?\s*(?:{close})", regex.DOTALL)
         rest = "|".join(f"(?:{source})" for source in behind)
         self.behind = regex.compile(rf"(?:\s*(?:{rest}))*\s*" if rest else r"\s*", regex.DOTALL)
@@ -49,7 +50,10 @@ class TagCalls(Writer):
         self._call = call
         self._content = content
         self._tools = tools
-        self._ends = _ends(close.pattern.pattern, tuple(one.pattern.pattern for one in behind))
+        # in the dialect the lexer itself holds back what may be the end
+        self._ends = (
+            None if content.extended else _ends(close.pattern.pattern, tuple(one.pattern.pattern for one in behind))
+        )
         self._key: str | None = None  # of the argument whose value has begun to go
         self._sent = 0  # how many characters of it have gone
         self._goes = False  # whether the text that comes is that value's
@@ -57,11 +61,10 @@ class TagCalls(Writer):
         call.write("{")
 
     def quick(self, text: str) -> str | None:
-        begins = self._ends.begins
-        if not self._goes or self._held or text[-1].isspace() or begins is None or begins(text) is not None:
+        if not self._goes or self._held or text[-1].isspace() or self._may_end(text):
             return None
         self._sent += len(text)
-        return escape(text)
+        return text if text.isprintable() and '"' not in text and "\\" not in text else escape(text)
 
     def text(self, text: str) -> None:
         if not self._goes:
@@ -69,22 +72,29 @@ class TagCalls(Writer):
         if self._held.isspace() and text.isspace():
             self._held += text
             return
-        if self._held or self._ends.begins is None or self._ends.begins(text) is not None:
-            text, self._held = self._certain(self._held + text)
+        if self._ends is not None and (self._held or self._may_end(text)):
+            text, self._held = self._certain(self._ends, self._held + text)
+        elif self._held:
+            text, self._held = self._held + text, ""
         shown = text.rstrip()
         if shown:
             self._call.write(escape(shown))
             self._sent += len(shown)
         self._held = text[len(shown) :] + self._held
 
-    def _certain(self, text: str) -> tuple[str, str]:
+    def _may_end(self, text: str) -> bool:
+        """Whether what may be the end of the region begins in this text."""
+        ends = self._ends
+        return ends is not None and ends.first in text and (ends.begins is None or ends.begins(text) is not None)
+
+    def _certain(self, ends: _Ends, text: str) -> tuple[str, str]:
         """What of a value's text is its own, and what may not be."""
         at = 0
-        while (found := self._ends.close.search(text, at, partial=True)) is not None:
+        while (found := ends.close.search(text, at, partial=True)) is not None:
             if len(text) - found.start() > _MOST_HELD:  # too long to look at again: the rest goes with the tag's end
                 self._goes = False
                 return text[: found.start()], ""
-            if found.partial or self._ends.behind.fullmatch(text, found.end(), partial=True) is not None:
+            if found.partial or ends.behind.fullmatch(text, found.end(), partial=True) is not None:
                 return text[: found.start()], text[found.start() :]
             at = max(found.end(), at + 1)
         return text, ""

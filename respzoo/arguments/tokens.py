@@ -23,8 +23,14 @@ Token = tuple[str, str]
 
 _PLAIN = re.compile(r"[^\s{}\[\](),:;='\"]+")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_PYTHON_ESCAPES = {"0": "\0", "a": "\a", "v": "\v"}
+_LENGTHS = {"u": 6}
+_PYTHON_LENGTHS = {"u": 6, "x": 4, "U": 10}
+_HEX = re.compile("[0-9a-fA-F]+")
+_ORDINARY = r"""[^%s"\\\x00-\x1f\ud800-\udfff]*"""
+_SHORT = '"\\bfnrt'  # what a backslash escapes, where JSON's writer uses one
 _CANONICAL = {
-    quote: re.compile(rf"""(?:[^{quote}"\\\x00-\x1f\ud800-\udfff]|\\["\\bfnrt])*(?=\\?\Z)""").match for quote in "\"'"
+    quote: re.compile(rf"""{_ORDINARY % quote}(?:\\["\\bfnrt]{_ORDINARY % quote})*(?=\\?\Z)""").match for quote in "\"'"
 }
 _RAW_ARGUMENT = re.compile(r"'\s*,\s*[A-Za-z_][\w.\-]*\s*=")
 _RAW_LAST = re.compile(r"'\s*\)")
@@ -34,8 +40,14 @@ class Syntax(NamedTuple):
     """How strings are written."""
 
     quotes: str = '"'
+    breaks: str = "\0-\x1f"
+    """What cannot stand in a string (as in a character class)."""
     verbatim: tuple[tuple[str, str], ...] = ()
     """Pairs of marks around strings in which nothing is escaped."""
+    bare_keys: bool = False
+    """Keys need no quotes."""
+    python: bool = False
+    """There are Python's other escapes."""
     raw: bool = False
     """Nothing is escaped in an argument in single quotes; what ends it comes as a text of its own."""
 
@@ -48,12 +60,13 @@ class Tokens:
     """
 
     __slots__ = (
-        "_after_equals", "_canonical", "_ends", "_escape", "_half", "_marks", "_maybe", "_opening", "_quote", "_syntax",
-        "_word", "failed",
+        "_after_equals", "_breaks", "_canonical", "_ends", "_escape", "_half", "_marks", "_maybe", "_opening", "_quote",
+        "_syntax", "_word", "failed",
     )  # fmt: skip
 
     def __init__(self, syntax: Syntax) -> None:
         self._syntax = syntax
+        self._breaks = re.compile(f"[{syntax.breaks}]")
         self._quote = ""  # what ends the string at hand
         self._escape = ""  # an escape that is not whole
         self._half = ""  # the first half of a surrogate pair, behind which the second may come
@@ -79,6 +92,12 @@ class Tokens:
             if self._escape != "\\":
                 return None
             text = self._escape + text
+            if len(text) == 2 and text[1] in _SHORT:
+                self._escape = ""
+                return text
+        elif text == "\\":
+            self._escape = text
+            return ""
         elif text.isprintable() and "\\" not in text and '"' not in text and self._quote not in text:
             return text
         match = canonical(text)
@@ -87,6 +106,11 @@ class Tokens:
         end = match.end()
         self._escape = text[end:]
         return text[:end]
+
+    @property
+    def quote(self) -> str:
+        """Inside a string of which nothing waits, and whose plain text is JSON's: what ends it; else empty."""
+        return "" if self._canonical is None or self._half or self._escape else self._quote
 
     @property
     def _is_raw(self) -> bool:
@@ -111,7 +135,12 @@ class Tokens:
                 while stop < size and text[stop] not in (self._quote, "\\") and not self._escape:
                     stop = self._plain_end(text, stop)
                 if stop > at:
-                    yield "part", self._joined(text[at:stop])
+                    broken = self._breaks.search(text, at, stop)
+                    if (end := stop if broken is None else broken.start()) > at:
+                        yield "part", self._joined(text[at:end])
+                    if broken is not None:
+                        self.failed = True
+                        return ""
                 if stop < size:
                     yield from self._special(text[stop])
                 at = stop + 1
@@ -181,24 +210,27 @@ class Tokens:
             yield "end", ""
             return
         self._escape += char
-        if len(self._escape) == 2 and char != "u":
+        lengths = _PYTHON_LENGTHS if self._syntax.python else _LENGTHS
+        length = lengths.get(self._escape[1], 2)
+        if len(self._escape) < length:
+            return
+        kind, digits, self._escape = self._escape[1], self._escape[2:], ""
+        if length == 2:
             decoded = char if char == "'" and "'" in self._syntax.quotes else _ESCAPES.get(char)
-            self._escape = ""
+            if decoded is None and self._syntax.python:
+                decoded = _PYTHON_ESCAPES.get(char)
             if decoded is None:
                 self.failed = True
             else:
                 yield "part", self._joined(decoded)
-        elif len(self._escape) == 6:
-            digits, self._escape = self._escape[2:], ""
-            try:
-                code = int(digits, 16)
-            except ValueError:
+        else:
+            code = int(digits, 16) if _HEX.fullmatch(digits) is not None else -1
+            if not 0 <= code <= 0x10FFFF or (kind == "U" and 0xD800 <= code <= 0xDFFF):
                 self.failed = True
-                return
-            if 0xDC00 <= code <= 0xDFFF and self._half:
+            elif kind == "u" and 0xDC00 <= code <= 0xDFFF and self._half:
                 high, self._half = ord(self._half), ""
                 yield "part", chr(0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00))
-            elif 0xD800 <= code <= 0xDBFF:
+            elif kind == "u" and 0xD800 <= code <= 0xDBFF:
                 if self._half:
                     yield "part", self._half
                 self._half = chr(code)

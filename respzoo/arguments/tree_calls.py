@@ -128,6 +128,8 @@ class TreeCalls(Writer):
             self._add(found.text)
         elif len(self._stack) == 1:
             self._failed = True
+        elif not element.quoted and self._stack[-2].kind is None:
+            self._close(element, found.text)  # whatever follows
         else:
             self._closing = found
 

@@ -99,13 +99,14 @@ class PythonCallList(ContentParser):
         return lambda: EndingLexer(rules) if ends else QuotedLexer(rules)
 
 
-def read_literal(text: str) -> Any:
-    """One value as Python writes it: a string, number, list, dict or constant, by the grammar of the calls' values.
+def read_literal(text: str, *, as_python: bool = False) -> Any:
+    """One value as Python writes it: a string, number, list, dict or constant, by the grammar of the calls' values
+    (`as_python`: those of the extended language).
 
     Raises:
         ValueError: it is none.
     """
-    reader = _Reader(text)
+    reader = _Reader(text, as_python=as_python)
     value = reader.value(0)
     reader.end("value")
     return value
