@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import truth_forms as forms
 from hypothesis import strategies as st
 from truth_programs import sglang_module, vllm_module
-from truth_turns import IDENTIFIERS, Call, Form, Rendered, Turn, holds
+from truth_turns import Call, Form, Rendered, Turn, holds
 
 EARLIER = Call("offered", {"old": 1})
 
@@ -41,17 +42,6 @@ def conversation(after_tool: bool, *, as_text: bool, key: str) -> list[dict[str,
 
 # ------------------------------------------------------------------------------------------------------------- DeepSeek
 
-DSML = Form(
-    markers=(
-        "<think>", "</think>", "<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜ calls>", "</｜DSML｜tool_calls>",
-        '<｜DSML｜invoke name="f">', "</｜DSML｜invoke>", "</｜DSML｜ invoke>", "</｜DSML｜parameter>", "</｜DSML｜ parameter>",
-        '<｜DSML｜parameter name="k" string="true">', "<｜end▁of▁sentence｜>",
-    ),
-    thought="</think>|<｜DSML｜",
-    answer="<think>|</think>|<｜DSML｜|<｜end▁of▁sentence｜>",
-    value=r"</｜DSML｜ ?parameter>(?:\s*</[^<>\s]+>)*\s*(?:<｜DSML｜|</｜DSML｜|\Z)|(?:\A|\n)\s*<｜DSML｜ ?parameter ",
-    keys=IDENTIFIERS,
-)  # fmt: skip
 END = "<｜end▁of▁sentence｜>"
 
 
@@ -84,29 +74,10 @@ def test_what_deepseeks_encoders_write(family: str, path: str, key: str) -> None
         output = whole[len(prompt) :]
         return turn, Rendered(prompt, output if draw(st.booleans()) else output.removesuffix(END))
 
-    holds(family, DSML, render, examples=100)
+    holds(family, forms.DSML, render, examples=100)
 
 
 # ------------------------------------------------------------------------------------------------------------------ GLM
-
-GLM = Form(
-    markers=(
-        "<think>",
-        "</think>",
-        "<tool_call>",
-        "</tool_call>",
-        "<arg_key>",
-        "</arg_key>",
-        "<arg_value>",
-        "</arg_value>",
-        "<|user|>",
-        "<|observation|>",
-    ),
-    thought="</think>",
-    answer=r"<think>|</think>|<tool_call>|<\|user\|>|<\|observation\|>|<\|endoftext\|>",
-    value=r"</arg_value>(?:\s*</[^<>\s]+>)*\s*(?:<arg_key>|</tool_call>|\Z)",
-    keys=IDENTIFIERS,
-)
 
 
 @pytest.mark.parametrize("name", ["render_glm53_segments", "render_glm53_flash_segments"])
@@ -123,7 +94,7 @@ def test_what_glm_5_3s_chat_template_writes(name: str) -> None:
         assert whole.startswith(prompt), (prompt, whole)
         return turn, Rendered(prompt, whole[len(prompt) :])
 
-    holds("glm4_moe", GLM, render, examples=100)
+    holds("glm4_moe", forms.KV, render, examples=100)
 
 
 # -------------------------------------------------------------------------------------------------------------- Inkling
