@@ -23,6 +23,8 @@ __all__ = ["Automaton", "State", "beginnings"]
 _MOST_NODES = 20_000
 _MOST_MOVES = 200_000  # from place to place: optional parts in a row lead to one another
 _MOST_CHARS = 2_000  # of one state's moves: a class met by a large alphabet
+_LONGEST_LEAP = 48  # characters
+_MOST_LEAPS = 64
 _MOST_CELLS = 200_000  # of memory in states and their moves, a place or a move each
 
 # A program is a list of nodes, each (char set, next nodes in order of preference). A node with the set None is where
@@ -66,6 +68,7 @@ class Automaton:
         self.follow: list[tuple[int, ...]] = []
         self._states: dict[tuple[int, ...], State] = {}
         self._cells = 0
+        self._leaps: dict[str, State] = {}
         self.moves = 0
         starts: list[int] = []
         try:
@@ -177,6 +180,16 @@ class Automaton:
             state.next.clear()
         state.next[char] = result
         return result
+
+    def leap(self, text: str) -> State | None:
+        """Where a text that was noted leads from the start."""
+        return self._leaps.get(text)
+
+    def note(self, text: str, state: State) -> None:
+        """Markers come as one token, and are walked but once: a match that began with this text was the only one that
+        did, and none of it had matched before its end."""
+        if len(text) <= _LONGEST_LEAP and len(self._leaps) < _MOST_LEAPS:
+            self._leaps[text] = state
 
 
 def _splice(follow: tuple[int, ...], loop: int, around: tuple[int, ...]) -> tuple[int, ...]:

@@ -23,15 +23,15 @@ class Draft:
 
     def __init__(self, template: CompiledTemplate) -> None:
         self._template = template
-        self._fields: dict[str, Field] = {}
-        for field in template.fields.values():
-            self._fields.setdefault(field.key, field)
+        self._fields = template.by_key
         self._values: dict[str, Any] = {}
         self._pieces: dict[str, list[str]] = {}
         self.dropped: list[Dropped] = []
-        for name, value in copy.deepcopy(dict(template.defaults)).items():
+        for name, value in template.defaults.items():
             field = template.fields.get(name)
-            self._values[name if field is None else field.key] = value
+            self._values[name if field is None else field.key] = (
+                value if isinstance(value, str) else copy.deepcopy(value)
+            )
 
     def keep(self, field: Field, value: Any, body: str) -> None:
         """A region of `field` with this text has this value."""

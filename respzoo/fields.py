@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import regex
@@ -58,16 +59,16 @@ class Field:
     behind: tuple[Delimiter, ...]
     """What may stand behind the last region of this field: its wrapper's closer, the implicit field's."""
 
-    @property
+    @cached_property
     def flat(self) -> bool:
         """Whether the value is the region's own text, so that it can be shown as it comes."""
         return self.content.name == "text" and self.transform is None
 
-    @property
+    @cached_property
     def strip(self) -> bool:
         return bool(self.content.args.get("strip", True))
 
-    @property
+    @cached_property
     def leaves_late(self) -> bool:
         """Whether its closer, or its wrapper's, may follow a region that has ended without it."""
         return (self.close is not None and bool(self.ended_by or self.ends_with_value)) or self.within is not None
@@ -107,7 +108,15 @@ class CompiledTemplate:
     keeps_text: bool
     """Whether a pattern may look at text before it, so that all of it is kept."""
 
-    @property
+    @cached_property
+    def by_key(self) -> Mapping[str, Field]:
+        """The first field of each key in the message."""
+        first: dict[str, Field] = {}
+        for field in self.fields.values():
+            first.setdefault(field.key, field)
+        return first
+
+    @cached_property
     def heeds_content(self) -> bool:
         """Whether it matters that there is content already."""
         return self.outside[False, True] is not self.outside[False, False]

@@ -134,6 +134,11 @@ class MessageStream:
         self._guard = None if special_tokens is None else guard_for(compiled, special_tokens)
         self._marks = self.parser.marks
         self._prompted = True  # whether text of the prompt is still to be decided
+        # The hot path: whether the parser may just take a piece, for which chunk that is settled, and whose text it is.
+        self._quick = False
+        self._chunk: Event = self.parser.chunk
+        self._to: _Text | None = None
+        self._calls = False
         self._deltas(self.parser.initial_events)
         self._muted = False
         self._outbox.calls.clear()
@@ -159,7 +164,38 @@ class MessageStream:
         """
         if self._guard is not None:
             return self._feed_guarded(text, special)
+        if self._quick and self.parser.takes(text):
+            to = self._to
+            if to is not None:
+                if to.strips and (to.space or not to.begun or text[-1].isspace()):
+                    text = to.text(text)
+                    if not text:
+                        return []
+                to.sent.append(text)
+                return [{"reasoning_content": text}] if to.is_reasoning else [{"content": text}]
+            if not self._calls:
+                return []
+            writer = self._outbox.writer
+            quote = writer.quote
+            if quote and quote not in text and '"' not in text and "\\" not in text and text.isprintable():
+                shown = text
+            else:
+                shown = writer.quick(text)
+            if shown:
+                call = writer.calls[-1]
+                if call.waiting or call.index < 0:
+                    call.write(shown)
+                    return [{"tool_calls": [news]} for news in self._outbox.news()]
+                call.taken.append(shown)
+                if len(call.taken) > call.most:
+                    call.compact()
+                return [{"tool_calls": [{"index": call.index, "function": {"arguments": shown}}]}]
+            return [] if shown is not None else self._deltas([{**self._chunk, "text": text}])
         events = self.parser.feed(text)
+        if not events and self._quick and not self._marks:  # held
+            return []
+        if self._chunk is not self.parser.chunk:
+            self._aim()
         if len(events) == 1 and events[0]["type"] == "region_chunk" and not (self._prompted or self._marks):
             event = events[0]
             to = self._by_field.get(event["field"])
@@ -176,8 +212,18 @@ class MessageStream:
                 if not shown:
                     return []
             to.sent.append(shown)
+            to.compact()
             return [{"reasoning_content": shown}] if to.is_reasoning else [{"content": shown}]
         return self._deltas(events)
+
+    def _aim(self) -> None:
+        """Set what the hot path needs to know."""
+        self._chunk = self.parser.chunk
+        name = self._chunk["field"]
+        to = self._by_field.get(name)
+        self._to = to if to is not None and to.flat else None
+        self._calls = to is None and name == CALLS
+        self._quick = not self._prompted and not self._marks
 
     def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Delta]:
         guard, self._guard = self._guard, None
@@ -259,6 +305,7 @@ class MessageStream:
         self._prompted = self.parser.prompted
         for text in self._texts.values():
             text.compact()
+        self._aim()
         return deltas
 
     def _mark(self, mark: Mark) -> None:

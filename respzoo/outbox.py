@@ -52,10 +52,11 @@ class Outbox:
         if not shown:
             return None if shown is None else []
         call = self.writer.calls[-1]
-        if call.passes(shown):
-            return [{"index": call.index, "function": {"arguments": shown}}]
-        call.write(shown)
-        return list(self.news())
+        if call.waiting or call.index < 0:
+            call.write(shown)
+            return list(self.news())
+        call.pass_on(shown)
+        return [{"index": call.index, "function": {"arguments": shown}}]
 
     def news(self) -> Iterator[ToolCallDelta]:
         """What has become certain of the calls in the region at hand."""

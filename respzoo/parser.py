@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from respzoo.content import Lexer
 from respzoo.events import Dropped, Event
 from respzoo.fields import CompiledTemplate
 from respzoo.guard import guard_for
@@ -18,6 +19,7 @@ from respzoo.spec import compile_spec
 
 __all__ = ["ResponseParser", "check_choice"]
 
+_MANY = 64
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
 
 
@@ -39,11 +41,12 @@ class ResponseParser:
 
     Attributes:
         initial_events: what the prefix has already opened, written or closed.
+        chunk: what the event of a chunk of the region at hand is copied from.
     """
 
     __slots__ = (
-        "_begins", "_escaped", "_event", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop",
-        "_parts", "_resume", "_template", "initial_events",
+        "_begins", "_escaped", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop", "_most",
+        "_parts", "_resume", "_template", "chunk", "initial_events",
     )  # fmt: skip
 
     tells_marks: ClassVar[bool] = False
@@ -71,6 +74,7 @@ class ResponseParser:
         self._finished = False
         self.initial_events: list[Event] = []
         self._parts: list[str] = []
+        self._most = 0  # how long these may grow before they are joined, on occasion
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
         # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin or,
         # `_in_string`, tells what goes on with it; `_held`: white space that may lead a delimiter or the first
@@ -82,7 +86,7 @@ class ResponseParser:
         self._held = ""
         self._escaped = False
         self._resume = ""
-        self._event: Event = {"type": "region_chunk", "field": ""}  # what a chunk's is copied from
+        self.chunk: Event = {"type": "region_chunk", "field": ""}
         if self.tells_marks:
             self._loop.marks = []
         self._loop.begin(self.initial_events, prefix)
@@ -158,28 +162,18 @@ class ResponseParser:
             return self._feed_guarded(text, special)
         if self._first not in text and text:
             if self._leads:
-                if text.rstrip() is not text:  # an unchanged string is returned as it is; if not, no harm is done
-                    return self._hold_space(text, len(text))
+                shown = text.rstrip()
+                if shown is not text:  # an unchanged string is returned as it is; if not, no harm is done
+                    return self._hold(text, shown)
             elif self._in_string and ("\\" in text or not text.isprintable()):
-                if text.find("\\") != len(text) - 1 or not text.isprintable():
-                    return self._feed_string(text)
-                self._escaped, self._resume, self._first = True, self._first, ""
+                return self._feed_string(text)
             self._parts.append(text)
-            event = self._event.copy()  # the quickest way to a dict of four keys
+            event = self.chunk.copy()  # the quickest way to a dict of four keys
             event["text"] = text
             return [event]
         begins = self._begins
         if begins is None or not text:
             return self._feed_slowly(text)
-        if self._escaped:
-            self._escaped = False
-            first = self._first = self._resume
-            if first in text or "\\" in text or not text.isprintable():
-                lexer = self._loop.lexer
-                assert lexer is not None
-                lexer.stop("\\")
-                return self._feed_slowly(text)
-            return self._show(text)
         if self._held:
             text, self._held = self._held + text, ""
             first = self._first = self._resume
@@ -190,10 +184,28 @@ class ResponseParser:
             return self._feed_string(text)
         match = begins(text)
         if match is None:
-            return self._hold_space(text, len(text))
+            return self._hold(text, text.rstrip() if self._leads else text)
         if match.end() == len(text) and match.end() - match.start() == 1:
-            return self._hold_space(text, match.start())
+            before = text[:-1]
+            return self._hold(text, before.rstrip() if self._leads else before)
         return self._feed_slowly(text)
+
+    def takes(self, text: str) -> bool:
+        """Take the next piece if it is text of the region at hand and nothing more, without the event that `feed` would
+        make of `chunk`. Not with `special_tokens`.
+
+        Returns:
+            Whether it was.
+        """
+        if self._first not in text and text:
+            if self._leads:
+                if text.rstrip() is not text:
+                    return False
+            elif self._in_string and ("\\" in text or not text.isprintable()):
+                return self._takes_string(text)
+            self._parts.append(text)
+            return True
+        return self._in_string and bool(text) and self._takes_string(text)
 
     def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Event]:
         guard, self._guard = self._guard, None
@@ -204,31 +216,60 @@ class ResponseParser:
             self._guard = guard
         return guard.show(events)
 
-    def _hold_space(self, text: str, end: int) -> list[Event]:
-        """No delimiter begins in this text before `end`, where one may begin; white space before that may lead it."""
-        shown = text[:end].rstrip() if self._leads else text[:end]
-        if len(text) - len(shown) > _MOST_HELD:
-            return self._feed_slowly(text)
+    def _hold(self, text: str, shown: str) -> list[Event]:
+        """No delimiter begins in `shown`, the beginning of this text; with the rest one may."""
         if len(shown) < len(text):
+            if len(text) - len(shown) > _MOST_HELD:
+                return self._feed_slowly(text)
             self._held, self._resume = text[len(shown) :], self._first
             self._first = ""  # so that the next token finds what is held
-        return self._show(shown) if shown else []
+            if not shown:
+                return []
+        return self._show(shown)
 
     def _show(self, text: str) -> list[Event]:
-        self._parts.append(text)
-        event = self._event.copy()
+        parts = self._parts
+        parts.append(text)
+        if len(parts) > self._most:
+            self._compact()
+        event = self.chunk.copy()
         event["text"] = text
         return [event]
 
+    def _compact(self) -> None:
+        if (region := self._loop.region) is not None:
+            region.compact()
+        self._most = len(self._parts) + _MANY
+
     def _feed_string(self, text: str) -> list[Event]:
-        """Inside a quoted string: escapes, or the string's end."""
+        if self._takes_string(text):
+            event = self.chunk.copy()
+            event["text"] = text
+            return [event]
+        if self._escaped:
+            self._escaped = False
+            lexer = self._loop.lexer
+            assert lexer is not None
+            lexer.stop("\\")
+        return self._feed_slowly(text)
+
+    def _takes_string(self, text: str) -> bool:
+        """Inside a quoted string, take text that goes on with it. False: the string ends."""
         inside = self._begins
         assert inside is not None
-        if text[-1] == "\\" and inside(text[:-1]) is not None:
+        if self._escaped:
+            if len(text) > 1 and inside(text[1:]) is None:
+                return False
+            self._escaped, self._first = False, self._resume
+        elif text[-1] == "\\" and (len(text) == 1 or inside(text[:-1]) is not None):
             self._escaped, self._resume, self._first = True, self._first, ""
         elif inside(text) is None:
-            return self._feed_slowly(text)
-        return self._show(text)
+            return False
+        parts = self._parts
+        parts.append(text)
+        if len(parts) > self._most:
+            self._compact()
+        return True
 
     def _feed_slowly(self, text: str) -> list[Event]:
         if self._finished:
@@ -239,7 +280,8 @@ class ResponseParser:
         lexer = loop.lexer
         if lexer is not None and loop.scanner.idle and not self._template.keeps_text and lexer.swallow(text):
             loop.watch = lexer.watch
-            self._tune()
+            self._first, self._begins, self._leads, self._in_string = "", None, False, False
+            self._tune_inside(lexer)
             return self._show(text)
         events: list[Event] = []
         loop.scanner.load(text)
@@ -263,7 +305,7 @@ class ResponseParser:
         loop.pump(events, end=True)
         loop.missing(events)
         self._finished = True
-        self._first, self._begins = "", None
+        self._first, self._begins, self._in_string = "", None, False
         message = loop.draft.message()
         return (message, events) if guard is None else (guard.show(message), guard.show(events))
 
@@ -275,14 +317,18 @@ class ResponseParser:
         if region is None:
             return
         region.compact()
-        self._event, self._parts = region.event, region.parts
+        self.chunk, self._parts = region.event, region.parts
+        self._most = len(region.parts) + _MANY
         if region.opened and loop.settled and loop.scanner.idle and not self._template.keeps_text:
-            lexer, watch = region.lexer, loop.watch
-            if lexer is not None and lexer.skip is not None:
-                if lexer.inside is not None:
-                    self._first, self._begins, self._in_string = lexer.quote, lexer.inside, True
-            elif lexer is None or not lexer.heeds:
-                self._first, self._begins, self._leads = watch.first, watch.begins, watch.leads
+            self._tune_inside(region.lexer)
+
+    def _tune_inside(self, lexer: Lexer | None) -> None:
+        watch = self._loop.watch
+        if lexer is not None and lexer.skip is not None:
+            if (inside := lexer.inside) is not None:
+                self._first, self._begins, self._in_string = lexer.quote, inside, True
+        elif lexer is None or not lexer.heeds:
+            self._first, self._begins, self._leads = watch.first, watch.begins, watch.leads
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:

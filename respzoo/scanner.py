@@ -186,6 +186,13 @@ class Scanner:
                 elif watch.leads:
                     found_at = at + len(text[at:found_at].rstrip())
                 at = mark = found_at
+                if (after := automaton.leap(text[mark:])) is not None:
+                    first = _Candidate(self._length, after)
+                    candidates = self._candidates = [first]
+                    first.ends = dict.fromkeys(after.matched, self._length + size - mark)
+                    at = size
+                    if after.ended:
+                        return self._commit(watch, first, decided_from, mark, at)
             base = self._length - mark  # offset in the held text = place in the chunk + base
             stop = min(size, (candidates[0].start if candidates else at + base) + _MOST_HELD - base)
             while at < stop:
@@ -205,6 +212,8 @@ class Scanner:
                     if not after.matched:
                         continue
                     only.ends = dict.fromkeys(after.matched, at + base)
+                    if at == size and only.start == self._length:
+                        automaton.note(text[mark:], after)
                 elif candidates and candidates[0].ends is not None:
                     # a match that waits to grow: no later candidate matters any more
                     _step(candidates[0], char, at + base)

@@ -51,6 +51,8 @@ class Tools:
 
     def typed(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call of `name`, each by its schema. Raises ValueError as a value parser does."""
+        if not any(map(_has_raw, arguments.values())):
+            return dict(arguments)
         root = self._parameters.get(name)
         if root is None:
             return cast("dict[str, Any]", settle_raw(dict(arguments)))
@@ -66,7 +68,9 @@ def read_tools(tools: Iterable[Tool] | None) -> Tools:
     """
     parameters: dict[str, Schema] = {}
     for tool in tools or ():
-        schema: Any = _function_schema(tool) if inspect.isfunction(tool) or inspect.ismethod(tool) else tool
+        schema: Any = tool
+        if not isinstance(tool, dict) and (inspect.isfunction(tool) or inspect.ismethod(tool)):
+            schema = _function_schema(tool)
         if not isinstance(schema, Mapping):
             continue
         schema = cast("Schema", schema)
@@ -164,6 +168,17 @@ def _types(alternatives: Sequence[Schema]) -> tuple[set[str], list[Any]]:
         if declared is None:
             types.update(next(name for kind, name in _JSON_TYPES if isinstance(value, kind)) for value in named)
     return types, values
+
+
+def _has_raw(value: Any) -> bool:
+    """Whether there is anything to type in it."""
+    if isinstance(value, str):
+        return False
+    if isinstance(value, dict):
+        return any(map(_has_raw, cast("dict[str, Any]", value).values()))
+    if isinstance(value, list):
+        return any(map(_has_raw, cast("list[Any]", value)))
+    return isinstance(value, Raw)
 
 
 def _typed(value: Any, schema: Any, root: Schema) -> Any:

@@ -7,7 +7,8 @@ leads somewhere, and `{a?}`, which leaves its key or element out where no path d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import regex
 
@@ -35,47 +36,63 @@ def check_transform(problems: Problems, path: str, transform: Any, *, extended: 
             problems.add(path, f"{transform!r} mixes a {{placeholder}} with other text; it must stand alone")
 
 
+class _Placeholder(NamedTuple):
+    paths: tuple[tuple[str, ...], ...]
+    optional: bool
+
+
+@lru_cache(1024)
+def _placeholder(text: str, extended: bool) -> _Placeholder | None:
+    match = (_PLACEHOLDER if extended else _PLAIN).fullmatch(text)
+    if match is None:
+        return None
+    paths: list[str] = match[1].split("|")
+    return _Placeholder(tuple(tuple(path.split(".")) for path in paths), bool(match.groupdict().get("optional")))
+
+
 def apply_transform(transform: Any, scope: Mapping[str, Any], *, extended: bool = False) -> Any:
     """Fill a transform with what its placeholders name in `scope`.
 
     Raises:
         ValueError: a name or key that is not there.
     """
-    value = _fill(transform, scope, _PLACEHOLDER if extended else _PLAIN)
+    value = _fill(transform, scope, extended)
     return None if value is _ABSENT else value
 
 
-def _fill(transform: Any, scope: Mapping[str, Any], form: regex.Pattern[str]) -> Any:
+def _fill(transform: Any, scope: Mapping[str, Any], extended: bool) -> Any:
     if isinstance(transform, dict):
-        filled = {key: _fill(value, scope, form) for key, value in cast("dict[str, Any]", transform).items()}
-        return {key: value for key, value in filled.items() if value is not _ABSENT}
+        result: dict[str, Any] = {}
+        for key, item in cast("dict[str, Any]", transform).items():
+            value = _fill(item, scope, extended)
+            if value is not _ABSENT:
+                result[key] = value
+        return result
     if isinstance(transform, list):
-        items = [_fill(value, scope, form) for value in cast("list[Any]", transform)]
+        items = [_fill(value, scope, extended) for value in cast("list[Any]", transform)]
         return [item for item in items if item is not _ABSENT]
-    match = form.fullmatch(transform) if isinstance(transform, str) else None
-    if match is None:
+    named = _placeholder(transform, extended) if isinstance(transform, str) else None
+    if named is None:
         return transform
-    paths: list[str] = match[1].split("|")
-    for path in paths:
+    for path in named.paths:
         value = _look_up(path, scope)
         if value is not _ABSENT:
             return value
-    if match.groupdict().get("optional"):
+    if named.optional:
         return _ABSENT
-    raise ValueError(f"the transform's {match[0]} finds no {_missing(paths[0], scope)!r} in what the model wrote")
+    missing = _missing(named.paths[0], scope)
+    raise ValueError(f"the transform's {transform} finds no {missing!r} in what the model wrote")
 
 
-def _look_up(path: str, scope: Mapping[str, Any]) -> Any:
+def _look_up(path: tuple[str, ...], scope: Mapping[str, Any]) -> Any:
     value: Any = scope
-    for key in path.split("."):
-        if not isinstance(value, Mapping) or key not in value:
+    for key in path:
+        if not isinstance(value, dict | Mapping) or key not in value:  # nearly always a dict
             return _ABSENT
         value = cast("Mapping[str, Any]", value)[key]
     return value
 
 
-def _missing(path: str, scope: Mapping[str, Any]) -> str:
+def _missing(path: tuple[str, ...], scope: Mapping[str, Any]) -> str:
     """The first key on a path that is not there."""
-    keys = path.split(".")
-    depth = next(n for n in range(1, len(keys) + 1) if _look_up(".".join(keys[:n]), scope) is _ABSENT)
-    return keys[depth - 1]
+    return next(path[depth] for depth in range(len(path)) if _look_up(path[: depth + 1], scope) is _ABSENT)
