@@ -120,7 +120,7 @@ KV = Form(
         "<|user|>",
         "<|observation|>",
     ),
-    thought="</think>",
+    thought=r"</think>|<tool_call>\s*[\w.:/-]",
     answer=r"<think>|</think>|<tool_call>|<\|user\|>|<\|observation\|>|<\|endoftext\|>",
     value=r"</arg_value>(?:\s*</[^<>\s]+>)*\s*(?:<arg_key>|</tool_call>|\Z)",
     keys=IDENTIFIERS,
