@@ -1,4 +1,4 @@
-"""Upstream's chat templates, out of trl's wheel, llama.cpp's tests and vLLM's examples, render; we read."""
+"""Upstream's chat templates, as packages carry them, render; we read."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def everything(turn: Turn) -> Turn:
 def beside_calls(turn: Turn) -> Turn:
     """Reasoning is history where no calls follow it, and history has none."""
     return turn if turn.calls else replace(turn, reasoning="")
+
+
+def behind_a_space(turn: Turn) -> Turn:
+    """Jamba writes a space behind the header; it stays in an answer."""
+    return replace(turn, content=f" {turn.content}") if turn.content else turn
 
 
 ON = unless(enable_thinking=False)
@@ -384,6 +389,41 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
     (forms.XLAM, ChatTemplate("xlam", "vllm/xlam_llama", ("<|eot_id|>",))),
     (forms.PYTHONIC, ChatTemplate("llama4_pythonic", "vllm/llama4_pythonic", ("<|eot|>",))),
     (forms.FUNCTION_GEMMA, ChatTemplate("functiongemma", "vllm/functiongemma", ("<end_of_turn>",))),
+    (forms.EXAONE, ChatTemplate("exaone4", "axolotl/exaone4", ("[|endofturn|]\n",), results=False)),
+    (forms.JAMBA, ChatTemplate("jamba", "axolotl/jamba", ("<|eom|>",), keeps=behind_a_space)),
+    (
+        replace(forms.DEEPSEEK, reasons=False),
+        ChatTemplate("deepseek_r1", "xinference/deepseek-r1-0528", ("<｜end▁of▁sentence｜>",)),
+    ),
+    (
+        replace(forms.DEEPSEEK, reasons=False),
+        ChatTemplate(
+            "deepseek_v3", "xinference/deepseek-v3-0324", ("<｜end▁of▁sentence｜>",), as_text=True, results=False
+        ),
+    ),
+    (
+        forms.KIMI,
+        ChatTemplate(
+            "kimi_k2",
+            "xinference/Kimi-K2.5",
+            ("<|im_end|>",),
+            call_id=lambda name, index: f"functions.{name}:{index}",
+            keeps=beside_calls,
+            mutable=True,
+        ),
+    ),
+    (forms.INVOKE, ChatTemplate("minimax_m2", "xinference/MiniMax-M2.5", ("[e~[\n",), anchor="]~b]ai\n")),
+    (forms.KV, ChatTemplate("glm4_moe", "xinference/glm-5.2", ("",), anchor="<|assistant|>")),
+    (
+        replace(forms.COMMAND, reasons=False),
+        ChatTemplate(
+            "cohere_command3",
+            "axolotl/command_a_tool_use",
+            ("<|END_OF_TURN_TOKEN|>",),
+            onward="<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
+            results=False,
+        ),
+    ),
 ]
 
 

@@ -430,3 +430,9 @@ COMMAND = Form(
     answer=r"<\|(?:START|END)_\w+\|>|</?co",
     both=False,
 )
+EXAONE = replace(
+    QUIET,
+    markers=("<think>", "</think>", "<tool_call>", "</tool_call>", "[|endofturn|]"),
+    answer=r"</?think>|<tool_call>|\[\|endofturn\|\]",
+)
+JAMBA = replace(QUIET, markers=("<tool_calls>", "</tool_calls>", "<|eom|>"), answer=r"<tool_calls>|<\|eom\|>")

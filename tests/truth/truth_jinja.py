@@ -12,7 +12,13 @@ from typing import Any
 import jinja2
 from hypothesis import strategies as st
 from jinja2.sandbox import SandboxedEnvironment
-from truth_programs import llama_cpp_templates, trl_templates, vllm_templates
+from truth_programs import (
+    axolotl_templates,
+    llama_cpp_templates,
+    trl_templates,
+    vllm_templates,
+    xinference_templates,
+)
 from truth_turns import Call, Rendered, Turn
 
 with warnings.catch_warnings():
@@ -34,6 +40,13 @@ TOOLS = [
     }
 ]
 """What a prompt's list of tools looks like does not matter to who reads the answer."""
+TEMPLATES = {
+    "trl": trl_templates,
+    "llama.cpp": llama_cpp_templates,
+    "vllm": vllm_templates,
+    "axolotl": axolotl_templates,
+    "xinference": xinference_templates,
+}
 EARLIER = Call("offered", {"old": 1})
 
 
@@ -53,7 +66,7 @@ class ChatTemplate:
 
     family: str
     source: str
-    """`trl/NAME`, `llama.cpp/NAME` or `vllm/NAME`."""
+    """The package and the name there."""
     stop: Sequence[str]
     """What it writes behind a turn, one of these: the model's stop token, and white space for the next turn."""
     variables: Sequence[Mapping[str, Any]] = ({},)
@@ -84,7 +97,7 @@ class ChatTemplate:
     @property
     def text(self) -> str:
         where, _, name = self.source.partition("/")
-        return {"trl": trl_templates, "llama.cpp": llama_cpp_templates, "vllm": vllm_templates}[where]()[name]
+        return TEMPLATES[where]()[name]
 
     def write(self, messages: Sequence[Mapping[str, Any]], *, prompt: bool, **variables: Any) -> str:
         compile_ = loose if self.mutable else _compile_jinja_template

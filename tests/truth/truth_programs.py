@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,8 @@ CACHE = ROOT / ".cache" / "truth"
 TRL = "trl==1.16.0"
 LLAMA_CPP = "llama-cpp-python==0.3.36"  # carries llama.cpp with models/templates
 SGLANG = "sglang==0.5.23"
+AXOLOTL = "axolotl==0.19.0"
+XINFERENCE = "xinference==4.1.0"
 BPE_OPENAI = "bpe-openai==0.1.4"  # carries o200k_base, which openai-harmony would fetch from the network
 VLLM = "0.33.0"
 
@@ -92,6 +95,27 @@ def vllm_templates() -> dict[str, str]:
     """Chat templates that vLLM gives as examples, for models whose own say nothing of tools."""
     found = sources(f"vllm=={VLLM}", "examples/tool_chat_template_*.jinja")
     return {name.removeprefix("tool_chat_template_"): text for name, text in found.items()}
+
+
+@cache
+def axolotl_templates() -> dict[str, str]:
+    """Chat templates that axolotl trains with."""
+    with zipfile.ZipFile(wheel(AXOLOTL)) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".jinja")]
+        return {Path(name).stem: archive.read(name).decode() for name in names}
+
+
+@cache
+def xinference_templates() -> dict[str, str]:
+    """Chat templates of the models that xinference serves."""
+    found: dict[str, str] = {}
+    with zipfile.ZipFile(wheel(XINFERENCE)) as archive:
+        for name in archive.namelist():
+            if name.startswith("xinference/model/llm/models/") and name.endswith(".json"):
+                model = json.loads(archive.read(name))
+                model = model[0] if isinstance(model, list) else model
+                found[Path(name).stem] = model.get("chat_template") or ""
+    return found
 
 
 @cache
