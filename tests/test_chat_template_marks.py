@@ -29,14 +29,20 @@ from respzoo.plugins import loaded
 
 sys.path.insert(0, str(Path(__file__).parent / "truth"))
 
-from truth_programs import llama_cpp_templates, trl_templates, vllm_templates, wheel
+from truth_programs import (
+    XINFERENCE,
+    axolotl_templates,
+    llama_cpp_templates,
+    trl_templates,
+    vllm_templates,
+    wheel,
+    xinference_templates,
+)
 
 TABLE = Path(__file__).parent / "data" / "chat_templates.tsv"
 NONE = "-"
 SILENT = "says nothing of tools or thinking"
-XINFERENCE = "xinference==4.1.0"
 UNSLOTH = "unsloth==2026.10.9"
-AXOLOTL = "axolotl==0.19.0"
 
 FAMILIES = {name: family for name, family in loaded().families.items() if loaded().owners[name] == "respzoo:curated"}
 
@@ -75,11 +81,6 @@ def xinference_models() -> dict[str, Any]:
     return {name: model[0] if isinstance(model, list) else model for name, model in models.items()}
 
 
-@cache
-def xinference_templates() -> dict[str, str]:
-    return {name: text for name, model in xinference_models().items() if (text := model.get("chat_template"))}
-
-
 def xinference_ids(model: dict[str, Any]) -> Iterator[str]:
     """The ids on the Hub of one of xinference's models, in all the sizes and quantised forms that it lists."""
     for spec in model["model_specs"]:
@@ -104,13 +105,6 @@ def unsloth_templates() -> dict[str, str]:
             if name.startswith("studio/backend/assets/chat_templates/") and name.endswith(".jinja"):
                 found[Path(name).stem] = archive.read(name).decode()
     return found
-
-
-@cache
-def axolotl_templates() -> dict[str, str]:
-    with zipfile.ZipFile(wheel(AXOLOTL)) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".jinja")]
-        return {Path(name).stem: archive.read(name).decode() for name in names}
 
 
 MISTRAL = {

@@ -114,7 +114,8 @@ def xinference_templates() -> dict[str, str]:
             if name.startswith("xinference/model/llm/models/") and name.endswith(".json"):
                 model = json.loads(archive.read(name))
                 model = model[0] if isinstance(model, list) else model
-                found[Path(name).stem] = model.get("chat_template") or ""
+                if text := model.get("chat_template"):
+                    found[Path(name).stem] = text
     return found
 
 
