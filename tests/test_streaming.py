@@ -164,9 +164,11 @@ CASES: list[tuple[str, Any, str]] = [
     ("marks around strings", DELIMS, '<c>f{a: <q>x "y" \\ </c>\n<q>, b c: {d-e:[1,<q><q>]}, "k": "\\n", n: true}</c>'),
     ("Python", PYTHON, f"<c>[{python_call('f', VALUES)}, {python_call('g', {})}, {python_call('h', {'a': STRINGS['a']})}]</c>".replace("\\x7f", "\x7f")),
     ("raw strings", PYTHON_LINES, "<c>\nf(a='it's so', b='x)y', c=3, d=\"e\\n\")\ng()\nh(z=true, y='a, b')\n</c>"),
+    ("raw strings that look ended", PYTHON_LINES, "<c>f(a='x'\n)'s (y') \n; g()\n</c>"),
     ("lines", LINES, "<c>f\ns: a b\nn: 3\n\n no value\nt: true\n x :  1: \"2\"  \nu: 5\nr:\n</c>"),
     ("tags", TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n</p>\n<p=n>\n12\n</p>\n<p=t>\nTrue\n</p>\n<p=o>\n{"a": [1]}\n</p>\n<p=u>\n02139\n</p>\n<p=r>\n5\n</p>\n</f>\n</c>\n<c><f=g></f></c>'),
     ("tags in the plain language", PLAIN_TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n\n</p>\n<p=n>\n12\n</p>\n<p=other>\nx\n</p>\n</f>\n</c>'),
+    ("a closing tag left out in the plain language", PLAIN_TAGS, "<c><f=f><p=s>\n<p=n></f></c>"),
     ("tags that quote tags", TAGS, "<c><f=f><p=s>a <p=x>b</p> </f> c </p> d</p><p=r></f></p></f></c>"),
     ("tags without closing tags", TAGS, "<c><f=f><p=s>a \n</f></c><c><f=g><p=s>\nb\n</f></c>"),
     ("tags that state a type", TYPED_TAGS, '<c name="f"><p name="a&amp;b" string="true"> 1\n</p>\n<p name="n" string="false">[1, "x"]</p><p name="s" string="false">oops</p></c>'),
@@ -483,9 +485,11 @@ def test_whatever_a_model_writes(spec: Any, bits: list[str], seed: int) -> None:
     text = "<c>" + "".join(bits)
     whole = stream(spec, [text], arguments="complete")
     by_character = stream(spec, list(text))
-    for made in (by_character, stream(spec, [text])):
+    for made in (by_character, stream(spec, [text]), stream(spec, at_random(text, seed, 9))):
+        assert made.texts == by_character.texts
         done = [call for call in made.message.get("tool_calls", []) if call.get("status") != "incomplete"]
         assert done == whole.message.get("tool_calls", [])
+        assert len(done) == len(made.texts) or lost(spec, text)
         assert {key: value for key, value in made.message.items() if key != "tool_calls"} == {
             key: value for key, value in whole.message.items() if key != "tool_calls"
         }

@@ -22,9 +22,10 @@ class _Ends:
     def __init__(self, close: str, behind: Sequence[str]) -> None:
         watch = WatchList([Delimiter.regex("close", "", close)])
         self.first, self.begins = watch.first, watch.begins
-        self.close = regex.compile(rf"(?:\s*</[^<>\s]+>)*?\s*(?:{close})", regex.DOTALL)
+        closer = rf"(?:\s*</[^<>\s]+>)*?\s*(?:{close})"
+        self.close = regex.compile(closer, regex.DOTALL)
         rest = "|".join(f"(?:{source})" for source in behind)
-        self.behind = regex.compile(rf"(?:\s*(?:{rest}))*\s*" if rest else r"\s*", regex.DOTALL)
+        self.last = regex.compile(rf"{closer}(?:\s*(?:{rest}))*\s*" if rest else rf"{closer}\s*", regex.DOTALL)
 
 
 _ends = cache(_Ends)
@@ -94,7 +95,7 @@ class TagCalls(Writer):
             if len(text) - found.start() > _MOST_HELD:  # too long to look at again: the rest goes with the tag's end
                 self._goes = False
                 return text[: found.start()], ""
-            if found.partial or ends.behind.fullmatch(text, found.end(), partial=True) is not None:
+            if found.partial or ends.last.fullmatch(text, found.start(), partial=True) is not None:
                 return text[: found.start()], text[found.start() :]
             at = max(found.end(), at + 1)
         return text, ""

@@ -34,6 +34,7 @@ _CANONICAL = {
 }
 _RAW_ARGUMENT = re.compile(r"'\s*,\s*[A-Za-z_][\w.\-]*\s*=")
 _RAW_LAST = re.compile(r"'\s*\)")
+_RAW_CALL = re.compile(r"\s*[\n\r,;]\s*(?:[,;]\s*)?[A-Za-z_][\w.\-]*\s*\(")
 
 
 class Syntax(NamedTuple):
@@ -263,7 +264,7 @@ class Tokens:
                 self._maybe += text
                 return ""
             ended, self._maybe = self._maybe, ""
-            if text.rstrip().endswith("("):
+            if _RAW_CALL.fullmatch(text) is not None:
                 yield self._end_raw()
                 return ended[1:] + text
             yield "part", ended
