@@ -18,12 +18,14 @@ from collections.abc import Sequence
 
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsupported
 
-__all__ = ["Automaton", "State", "beginnings"]
+__all__ = ["LONGEST_LEAP", "Automaton", "State", "beginnings"]
+
+LONGEST_LEAP = 48
+"""Characters of a text that is worth noting."""
 
 _MOST_NODES = 20_000
 _MOST_MOVES = 200_000  # from place to place: optional parts in a row lead to one another
 _MOST_CHARS = 2_000  # of one state's moves: a class met by a large alphabet
-_LONGEST_LEAP = 48  # characters
 _MOST_LEAPS = 64
 _MOST_CELLS = 200_000  # of memory in states and their moves, a place or a move each
 
@@ -188,7 +190,7 @@ class Automaton:
     def note(self, text: str, state: State) -> None:
         """Markers come as one token, and are walked but once: a match that began with this text was the only one that
         did, and none of it had matched before its end."""
-        if len(text) <= _LONGEST_LEAP and len(self._leaps) < _MOST_LEAPS:
+        if len(self._leaps) < _MOST_LEAPS:
             self._leaps[text] = state
 
 

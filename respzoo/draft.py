@@ -21,6 +21,8 @@ class Draft:
     stripped once, by nothing; and so do calls. (The reference lets a later piece overwrite an earlier one.)
     """
 
+    __slots__ = ("_fields", "_pieces", "_template", "_values", "dropped")
+
     def __init__(self, template: CompiledTemplate) -> None:
         self._template = template
         self._fields = template.by_key

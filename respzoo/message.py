@@ -15,6 +15,7 @@ from respzoo.arguments import dump_arguments
 from respzoo.events import Dropped, Event
 from respzoo.fields import CALLS, CONTENT, REASONING, CompiledTemplate, Field
 from respzoo.guard import guard_for
+from respzoo.joined import MANY, compact
 from respzoo.loop import Mark
 from respzoo.outbox import FunctionDelta, Outbox, ToolCallDelta
 from respzoo.parser import ResponseParser, check_choice
@@ -22,9 +23,6 @@ from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
 
 __all__ = ["Delta", "FunctionDelta", "MessageStream", "ToolCallDelta", "dump_arguments"]
-
-
-_MANY = 64
 
 
 class Delta(TypedDict, total=False):
@@ -53,9 +51,8 @@ class _Text:
 
     def compact(self) -> None:
         """Join what was sent in small pieces, each once."""
-        if len(self.sent) - self.blocks >= _MANY:
-            self.sent[self.blocks :] = ["".join(self.sent[self.blocks :])]
-            self.blocks += 1
+        if len(self.sent) - self.blocks >= MANY:
+            self.blocks = compact(self.sent, self.blocks)
 
     def open(self) -> str:
         """A further piece begins. Returns what joins it to those before."""
@@ -96,6 +93,11 @@ class MessageStream:
         TemplateError: the plain dict is no template.
         ValueError: an argument is none of those named.
     """
+
+    __slots__ = (
+        "_by_field", "_calls", "_chunk", "_guard", "_marks", "_muted", "_on_malformed", "_on_unfinished", "_outbox",
+        "_prompted", "_quick", "_template", "_texts", "_to", "parser",
+    )  # fmt: skip
 
     def __init__(
         self,

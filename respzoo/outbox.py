@@ -35,6 +35,8 @@ class Outbox:
             with `"status": "incomplete"` and its arguments as text.
     """
 
+    __slots__ = ("_taken", "_tools", "calls", "writer")
+
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self.writer = Writer()

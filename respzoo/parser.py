@@ -13,13 +13,13 @@ from respzoo.content import Lexer
 from respzoo.events import Dropped, Event
 from respzoo.fields import CompiledTemplate
 from respzoo.guard import guard_for
+from respzoo.joined import MANY
 from respzoo.loop import Loop, Mark
 from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
 
 __all__ = ["ResponseParser", "check_choice"]
 
-_MANY = 64
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
 
 
@@ -239,7 +239,7 @@ class ResponseParser:
     def _compact(self) -> None:
         if (region := self._loop.region) is not None:
             region.compact()
-        self._most = len(self._parts) + _MANY
+        self._most = len(self._parts) + MANY
 
     def _feed_string(self, text: str) -> list[Event]:
         if self._takes_string(text):
@@ -318,7 +318,7 @@ class ResponseParser:
             return
         region.compact()
         self.chunk, self._parts = region.event, region.parts
-        self._most = len(region.parts) + _MANY
+        self._most = len(region.parts) + MANY
         if region.opened and loop.settled and loop.scanner.idle and not self._template.keeps_text:
             self._tune_inside(region.lexer)
 

@@ -12,12 +12,12 @@ from respzoo.content import Lexer, TagLexer
 from respzoo.delimiters import Partial
 from respzoo.events import Event
 from respzoo.fields import CALLS, Field
+from respzoo.joined import MANY, compact
 from respzoo.schema import Tools
 from respzoo.transform import apply_transform
 
 __all__ = ["Region", "Verdict"]
 
-_MANY = 64
 _CUT = "the output ended inside it"
 
 # a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
@@ -48,7 +48,8 @@ class Region:
     """
 
     __slots__ = (
-        "_joined", "_run", "captures", "dirty", "event", "explicit", "field", "lexer", "opened", "opener", "parts",
+        "_fixed", "_joined", "_run", "captures", "dirty", "event", "explicit", "field", "lexer", "opened", "opener",
+        "parts",
     )  # fmt: skip
 
     def __init__(
@@ -61,7 +62,8 @@ class Region:
         self.captures = dict(captures or {})
         self.dirty = not field.content.flat
         self.parts: list[str] = []
-        self._run = 0  # the first part that may be joined with those behind it
+        self._run = 0  # the first part that is not joined yet
+        self._fixed = 0  # and the first that may be joined with those behind it
         self._joined = (-1, "")  # how many parts were joined last, and their text
         self.event: Event = {"type": "region_chunk", "field": field.name, "text": "", "dirty": self.dirty}
         self.lexer: Lexer | None = None if field.lexer is None or not explicit else field.lexer()
@@ -74,13 +76,12 @@ class Region:
 
     def found(self) -> None:
         """A delimiter of the lexer's was found behind the parts so far: it may know their places by number."""
-        self._run = len(self.parts)
+        self._run = self._fixed = len(self.parts)
 
     def compact(self) -> None:
         """Join what has come in small pieces, each once, so that a long region costs little more than its text."""
-        if len(self.parts) - self._run >= _MANY:
-            self.parts[self._run :] = ["".join(self.parts[self._run :])]
-            self._run += 1
+        if len(self.parts) - self._run >= MANY:
+            self._run = compact(self.parts, self._run, self._fixed)
             self._joined = (-1, "")
 
     @property

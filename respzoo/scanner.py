@@ -21,7 +21,7 @@ stream's allowance (allowance.py). When it is used up, `advance` raises TimeoutE
 from __future__ import annotations
 
 from respzoo.allowance import Allowance, left_until
-from respzoo.automaton import State
+from respzoo.automaton import LONGEST_LEAP, State
 from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
 from respzoo.search import Searched, search
 
@@ -186,7 +186,7 @@ class Scanner:
                 elif watch.leads:
                     found_at = at + len(text[at:found_at].rstrip())
                 at = mark = found_at
-                if (after := automaton.leap(text[mark:])) is not None:
+                if size - mark <= LONGEST_LEAP and (after := automaton.leap(text[mark:])) is not None:
                     first = _Candidate(self._length, after)
                     candidates = self._candidates = [first]
                     first.ends = dict.fromkeys(after.matched, self._length + size - mark)
@@ -212,7 +212,7 @@ class Scanner:
                     if not after.matched:
                         continue
                     only.ends = dict.fromkeys(after.matched, at + base)
-                    if at == size and only.start == self._length:
+                    if at == size and only.start == self._length and size - mark <= LONGEST_LEAP:
                         automaton.note(text[mark:], after)
                 elif candidates and candidates[0].ends is not None:
                     # a match that waits to grow: no later candidate matters any more

@@ -21,7 +21,7 @@ VLLM = ROOT / "adapters" / "respzoo_vllm"
 
 # Each line knows only the lines above it.
 LAYERS = (
-    ("errors", "events", "spans"),
+    ("errors", "events", "joined", "spans"),
     ("patterns",),
     ("automaton",),
     ("allowance", "hazards"),

@@ -8,10 +8,10 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from respzoo.content import Pair
+from respzoo.joined import MANY, compact
 
 __all__ = ["Call", "Writer", "dump_arguments", "escape"]
 
-_MANY = 64
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -51,7 +51,7 @@ class Call:
         self.index = -1
         self.waiting: list[str] = []
         self.taken: list[str] = []
-        self.most = _MANY
+        self.most = MANY
         self._begun = False  # whether there is an argument
 
     def write(self, text: str) -> None:
@@ -80,9 +80,7 @@ class Call:
 
     def compact(self) -> None:
         """Join what was taken, each piece once."""
-        at = self.most - _MANY
-        self.taken[at:] = ["".join(self.taken[at:])]
-        self.most += 1
+        self.most = compact(self.taken, self.most - MANY) + MANY
 
     @property
     def sent(self) -> str:

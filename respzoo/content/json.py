@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NoReturn, cast
 
 from respzoo.content.arguments import BOOLEAN, Argument
-from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules
+from respzoo.content.base import CONTROLS, ContentParser, Lexer, QuotedLexer, QuoteRules
 from respzoo.content.ending import EndingLexer
 from respzoo.delimiters import Delimiter
 
@@ -102,7 +102,7 @@ class Json(ContentParser):
             field,
             close,
             quotes='"',
-            breaks=r"\x00-\x1f",
+            breaks=CONTROLS,
             verbatim=self._delims,
             follow=":,;}]" if self.extension("sequence") else ":,}]",
             first='{["' + "".join(begin[0] for begin, _ in self._delims),

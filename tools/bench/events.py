@@ -6,7 +6,8 @@
 
 Strategy: process time, garbage collector off, the least of several runs, the two parsers taking turns so that a noisy
 moment hits both. The tokens are those that Qwen3's own tokenizer makes of the text, one token a feed, as a server
-streams them. A hostile input is timed at one size and at twice that size: what is linear doubles.
+streams them. A hostile input is timed at one size and at twice that size: what is linear doubles. `--write` draws
+docs/bench.svg, too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import plot
 import qwen_tokens
 from transformers.utils.chat_parsing import ResponseParser as Reference
 from transformers.utils.chat_parsing import parse_response as reference_parse
@@ -80,23 +82,49 @@ def cut(text: str, tokens: int) -> str:
     return "".join(qwen_tokens.tokens(text)[:tokens]).rstrip("\ufffd")
 
 
-def model_output(tokens: int) -> list[str]:
-    """Reasoning, content and one JSON call with a long argument, a third each, as Qwen3's tokens."""
+XML_CALL = (
+    "<tool_call>\n<function=write_file>\n<parameter=path>\nreport.py\n</parameter>\n"
+    "<parameter=text>\n%s\n</parameter>\n<parameter=mode>\n420\n</parameter>\n</function>\n</tool_call>"
+)
+# Qwen3's syntax in literals only, which the reference finds by `str.find`
+LITERAL = {
+    "defaults": {"role": "assistant"},
+    "start_anchor": "<|im_start|>assistant\n",
+    "fields": {
+        "reasoning_content": {"open": "<think>", "close": "</think>", "content": "text"},
+        "tool_calls": {
+            "open": "<tool_call>",
+            "close": "</tool_call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+        "content": {"close": "<|im_end|>", "content": "text"},
+    },
+}
+
+
+def model_output(tokens: int, *, xml: bool = False) -> list[str]:
+    """Reasoning, content and one call with a long argument, a third each, as Qwen3's tokens."""
     rng = random.Random(tokens)
     third = tokens // 3
     reasoning = cut(prose(rng, third), third)
     content = cut(prose(rng, third), third)
-    body = cut(json.dumps(code(rng, tokens // 8), ensure_ascii=False), tokens - 2 * third - 50).rstrip("\\") + '"'
-    call = f'{{"name": "write_file", "arguments": {{"path": "report.py", "text": {body}, "mode": 420}}}}'
-    json.loads(call)
-    text = f"<think>\n{reasoning}\n</think>\n\n{content}\n<tool_call>\n{call}\n</tool_call>"
+    left, source = tokens - 2 * third - 50, code(rng, tokens // 8)
+    if xml:
+        call = XML_CALL % cut(source, left)
+    else:
+        body = cut(json.dumps(source, ensure_ascii=False), left).rstrip("\\") + '"'
+        call = f'{{"name": "write_file", "arguments": {{"path": "report.py", "text": {body}, "mode": 420}}}}'
+        json.loads(call)
+        call = f"<tool_call>\n{call}\n</tool_call>"
+    text = f"<think>\n{reasoning}\n</think>\n\n{content}\n{call}"
     return [piece for piece in qwen_tokens.tokens(text) if piece]
 
 
 def spec_of(family: str) -> dict[str, Any]:
     """A family's template; a draft of it where the curated one is in the dialect, which the reference does not speak."""
-    curated = ROOT / "registry" / "respzoo_curated" / family / "template.json"
-    if curated.exists() and "dialect" not in (spec := json.loads(curated.read_text(encoding="utf-8"))):
+    if (ROOT / "registry" / "respzoo_curated" / family).exists() and "dialect" not in (spec := curated(family)):
         return spec
     return json.loads((ROOT / "tests" / "data" / "templates" / f"{family}.json").read_text(encoding="utf-8"))
 
@@ -125,34 +153,56 @@ def stream(parser: Any, pieces: Sequence[str]) -> Any:
     return parser.finish() if hasattr(parser, "finish") else parser.finalize()
 
 
-def tokens_table(sizes: Sequence[int], repeats: int) -> Iterator[str]:
-    spec = spec_of("qwen3")
+def tokens_table(sizes: Sequence[int], repeats: int, drawn: dict[str, list[float]]) -> Iterator[str]:
+    spec, xml_spec = spec_of("qwen3"), curated("qwen3_xml")
     template, compiled = respzoo.ResponseTemplate(spec), load_response_template(spec)
-    yield "One token a feed, Qwen3's tokens; reasoning, content and one JSON call with a long argument. ns a token:"
+    xml = respzoo.ResponseTemplate(xml_spec)
+    yield "One token a feed, Qwen3's tokens; reasoning, content and one call with a long argument, a third each."
+    yield "Events are `ResponseParser`'s, deltas `MessageStream`'s with the arguments as they come. ns a token:"
     yield ""
-    yield "| tokens | reference | respzoo | times less | `MessageStream`, calls whole | `MessageStream`, calls streamed |"
-    yield "| ---: | ---: | ---: | ---: | ---: | ---: |"
-    ours_by_size: dict[int, float] = {}
+    yield (
+        "| tokens | reference, JSON call | events | times less | deltas | times events | events, XML call | deltas | "
+        "times events |"
+    )
+    yield "| ---: |" + " ---: |" * 8
+    table: list[list[float]] = []
     for size in sizes:
-        pieces = model_output(size)
-        runs = repeats if size <= 4096 else max(3, repeats // 4)
-        theirs, ours, whole, streamed = (
-            seconds / len(pieces) * 1e9
-            for seconds in least(
-                runs,
-                lambda: stream(Reference(compiled, prefix=PREFIX, tools=TOOLS), pieces),
-                lambda: stream(respzoo.ResponseParser(template, prefix=PREFIX, tools=TOOLS), pieces),
-                lambda: stream(
-                    respzoo.MessageStream(template, prefix=PREFIX, tools=TOOLS, arguments="complete"), pieces
+        runs = repeats if size <= 4096 else max(4, repeats // (size // 4096))
+        row: list[float] = []
+        for pieces, jobs in (
+            (
+                model_output(size),
+                (
+                    lambda pieces: stream(Reference(compiled, prefix=PREFIX, tools=TOOLS), pieces),
+                    lambda pieces: stream(respzoo.ResponseParser(template, prefix=PREFIX, tools=TOOLS), pieces),
+                    lambda pieces: stream(respzoo.MessageStream(template, prefix=PREFIX, tools=TOOLS), pieces),
                 ),
-                lambda: stream(respzoo.MessageStream(template, prefix=PREFIX, tools=TOOLS, arguments="stream"), pieces),
-            )
+            ),
+            (
+                model_output(size, xml=True),
+                (
+                    lambda pieces: stream(respzoo.ResponseParser(xml, prefix=PREFIX, tools=TOOLS), pieces),
+                    lambda pieces: stream(respzoo.MessageStream(xml, prefix=PREFIX, tools=TOOLS), pieces),
+                ),
+            ),
+        ):
+            seconds = least(runs, *(lambda job=job, pieces=pieces: job(pieces) for job in jobs))
+            row += [each / len(pieces) * 1e9 for each in seconds]
+        table.append(row)
+        theirs, events, deltas, xml_events, xml_deltas = row
+        yield (
+            f"| {size:,} | {theirs:,.0f} | {events:,.0f} | {theirs / events:.1f} | {deltas:,.0f} | "
+            f"{deltas / events:.2f} | {xml_events:,.0f} | {xml_deltas:,.0f} | {xml_deltas / xml_events:.2f} |"
         )
-        ours_by_size[size] = ours
-        yield f"| {size:,} | {theirs:,.0f} | {ours:,.0f} | {theirs / ours:.1f} | {whole:,.0f} | {streamed:,.0f} |"
-    first, last = min(ours_by_size), max(ours_by_size)
-    yield ""
-    yield f"A token at {last:,} costs {ours_by_size[last] / ours_by_size[first]:.2f} times what one at {first:,} does."
+    for name, column in zip(
+        ("reference, events", "events", "deltas, JSON call", "deltas, XML call"), (0, 1, 2, 4), strict=True
+    ):
+        drawn[name] = [row[column] for row in table]
+
+
+def curated(family: str) -> dict[str, Any]:
+    path = ROOT / "registry" / "respzoo_curated" / family / "template.json"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def by(size: int, text: str) -> list[str]:
@@ -247,64 +297,81 @@ def one_output(size: int) -> str:
 
 
 def whole_lines(scale: float, repeats: int) -> Iterator[str]:
-    spec = spec_of("qwen3")
-    template, compiled = respzoo.ResponseTemplate(spec), load_response_template(spec)
-    large, small = one_output(int(1_000_000 * scale)), one_output(int(100_000 * scale))
-    (ours,) = least(repeats, lambda: respzoo.parse_response(large, template, prefix=PREFIX, tools=TOOLS))
-    theirs, beside = least(
-        repeats,
-        lambda: reference_parse(small, compiled, prefix=PREFIX, tools=TOOLS),
-        lambda: respzoo.parse_response(small, template, prefix=PREFIX, tools=TOOLS),
+    template, compiled = respzoo.ResponseTemplate(LITERAL), load_response_template(LITERAL)
+    full = respzoo.ResponseTemplate(spec_of("qwen3"))
+    text = one_output(int(1_000_000 * scale))
+    theirs, ours, with_patterns = least(
+        max(repeats, 7),
+        lambda: reference_parse(text, compiled, prefix=PREFIX, tools=TOOLS),
+        lambda: respzoo.parse_response(text, template, prefix=PREFIX, tools=TOOLS),
+        lambda: respzoo.parse_response(text, full, prefix=PREFIX, tools=TOOLS),
     )
-    yield f"`parse_response` of {len(large):,} characters at once: {ours * 1e3:.1f} ms; of {len(small):,} characters:"
-    yield f"reference {theirs * 1e3:.1f} ms, respzoo {beside * 1e3:.1f} ms."
+    yield f"`parse_response` of {len(text):,} characters at once: {ours * 1e3:.1f} ms, the reference {theirs * 1e3:.1f} ms"
+    yield f"(a template of literals); with the zoo's template, which has patterns, {with_patterns * 1e3:.1f} ms."
+    few, many = int(1_000 * scale), int(10_000 * scale)
+    batch = [one_output(1_000 + number % 100) for number in range(many)]
+    one, ten = least(
+        min(repeats, 2),
+        lambda: respzoo.parse_response(batch[:few], full, prefix=PREFIX, tools=TOOLS),
+        lambda: respzoo.parse_response(batch, full, prefix=PREFIX, tools=TOOLS),
+    )
+    yield f"A batch of {many:,} answers of about a thousand characters: {ten / many * 1e6:.0f} µs an answer (of {few:,}:"
+    yield f"{one / few * 1e6:.0f} µs)."
     yield ""
-    yield "What a stream keeps, bytes for each character that it has read (ASCII; the message itself needs about 1):"
+
+
+def memory_lines(streams: int) -> Iterator[str]:
+    template = respzoo.ResponseTemplate(spec_of("qwen3"))
+    pieces = [piece for piece in model_output(4096) if piece.isascii()]  # a byte a character
+    yield f"{streams:,} streams in one process, a token of each in turn, every token a string of its own. Bytes a stream:"
     yield ""
-    yield "| | reference | respzoo | respzoo, `MessageStream` |"
-    yield "| --- | ---: | ---: | ---: |"
-    long = int(400_000 * scale)
-    for title, source in (
-        ("reasoning", "<think>" + "word " * (long // 5)),
-        ("content", "word " * (long // 5)),
-        ("a JSON argument", '<tool_call>{"name": "f", "arguments": {"x": "' + "word " * (long // 5)),
+    yield "| | made | after 1,000 tokens | beyond its text | after 3,500 tokens | beyond its text |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for name, cls, holders in (
+        ("`ResponseParser`", respzoo.ResponseParser, 1),
+        ("`MessageStream`", respzoo.MessageStream, 2),
     ):
-        kept = [
-            kept_by(make(), by(4, source)) / len(source)
-            for make in (
-                lambda: Reference(compiled, prefix=""),
-                lambda: respzoo.ResponseParser(template, prefix=""),
-                lambda: respzoo.MessageStream(template, prefix=""),
-            )
-        ]
-        yield f"| {title} | " + " | ".join(f"{each:.2f}" for each in kept) + " |"
+        gc.collect()
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        parsers = [cls(template, prefix=PREFIX, tools=TOOLS) for _ in range(streams)]
+        row = [(tracemalloc.get_traced_memory()[0] - before) / streams]
+        done = 0
+        for stop in (1_000, 3_500):
+            for piece in pieces[done:stop]:
+                for parser in parsers:
+                    parser.feed((piece + " ")[:-1])
+            done = stop
+            gc.collect()
+            held = (tracemalloc.get_traced_memory()[0] - before) / streams
+            row += [held, held - holders * len("".join(pieces[:stop]))]
+        tracemalloc.stop()
+        yield f"| {name} | " + " | ".join(f"{value:,.0f}" for value in row) + " |"
+    yield ""
+    yield "A `MessageStream` holds its text twice: the parser's, and what it has sent."
 
 
-def kept_by(parser: Any, pieces: Sequence[str]) -> int:
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    for piece in pieces:
-        parser.feed(piece)
-    gc.collect()
-    after = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    return after - before
-
-
-def report(quick: bool) -> str:
+def report(quick: bool) -> tuple[str, Sequence[int], dict[str, list[float]]]:
+    """The tables, and what of them is drawn: the lengths, and nanoseconds a token by what is measured."""
     lines = [
         f"Python {platform.python_version()}, {platform.machine()}, one core; process time, least of several runs. "
         "The reference is `transformers.utils.chat_parsing`, run in the same process.",
         "",
     ]
-    sizes, repeats, scale = ((1024, 4096, 16384), 3, 0.2) if quick else ((1024, 4096, 16384, 65536), 12, 1.0)
-    for part in (tokens_table(sizes, repeats), hostile_table(scale, 3), whole_lines(scale, 3)):
+    sizes, repeats, scale = ((1024, 4096, 16384), 4, 0.2) if quick else ((1024, 4096, 16384, 65536), 40, 1.0)
+    drawn: dict[str, list[float]] = {}
+    for part in (
+        tokens_table(sizes, repeats, drawn),
+        whole_lines(scale, 3),
+        memory_lines(int(1000 * scale)),
+        hostile_table(scale / 2, 2),
+    ):
         for line in part:
             print(line, flush=True)
             lines.append(line)
         print()
         lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines).rstrip() + "\n", sizes, drawn
 
 
 def write(path: Path, table: str) -> None:
@@ -321,9 +388,10 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="a look, not a measurement")
     options.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the bench marks of FILE")
     chosen = options.parse_args()
-    table = report(chosen.quick)
+    table, sizes, drawn = report(chosen.quick)
     if chosen.write:
         write(chosen.write, table)
+        plot.draw(ROOT / "docs" / "bench.svg", "Cost of a streamed token, Qwen3", sizes, drawn)
 
 
 if __name__ == "__main__":
