@@ -1,7 +1,7 @@
 """Transforms: the shape that a template gives to a value, with placeholders for what the model wrote.
 
-A string that is wholly `{name}` or `{name.key}` stands for what it names. The dialect adds `{a|b}`, the first path that
-leads somewhere, and `{a?}`, which leaves its key or element out where no path does.
+A string that is wholly `{name}` or `{name.key}` stands for what it names. The dialect adds `{a|b}`, whichever path
+leads somewhere (two that differ are an error), and `{a?}`, which leaves its key or element out where no path does.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ def _fill(transform: Any, scope: Mapping[str, Any], extended: bool) -> Any:
     named = _placeholder(transform, extended) if isinstance(transform, str) else None
     if named is None:
         return transform
-    for path in named.paths:
-        value = _look_up(path, scope)
-        if value is not _ABSENT:
-            return value
+    values = [value for path in named.paths if (value := _look_up(path, scope)) is not _ABSENT]
+    if len(values) > 1 and any(value != values[0] for value in values[1:]):
+        raise ValueError(f"more than one of the transform's {transform} is in what the model wrote, and they differ")
+    if values:
+        return values[0]
     if named.optional:
         return _ABSENT
     missing = _missing(named.paths[0], scope)

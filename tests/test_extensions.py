@@ -187,6 +187,8 @@ CASES: list[tuple[str, Any, str, dict[str, Any], list[tuple[str, str]]]] = [
     ("white space before it", LLAMA, '\n {"name": "f", "arguments": {}} ok', {"content": "\n  ok", "tool_calls": [call("f")]}, []),
     ("not behind content", LLAMA, 'Use {"name": "f", "parameters": {}}', {"content": 'Use {"name": "f", "parameters": {}}'}, []),
     ("a marker counts anywhere", LLAMA, 'Use <py>[f(a="]")]</py>.', {"content": "Use .", "tool_calls": [call("f", a="]")]}, []),
+    ("both of two alternatives", LLAMA, '{"name": "f", "parameters": {}, "arguments": {"a": 1}}', {"content": '{"name": "f", "parameters": {}, "arguments": {"a": 1}}'},
+     [("malformed", '{"name": "f", "parameters": {}, "arguments": {"a": 1}}')]),
     ("several leading ones", LLAMA, '{"name": "f", "parameters": {}}\n{"name": "g", "parameters": {}}', {"content": "\n", "tool_calls": [call("f"), call("g")]}, []),
     ("a leading one that is none", LLAMA, '{"name": "f"} then {"name": "g", "parameters": {}}',
      {"content": '{"name": "f"} then {"name": "g", "parameters": {}}'}, [("malformed", '{"name": "f"}')]),
