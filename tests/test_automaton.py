@@ -245,8 +245,8 @@ def test_what_it_knows(pattern: str) -> None:
 
 
 def test_nested_counts_are_refused_before_they_fill_the_memory() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for pattern in ("(?:(?:a{200}){200}){200}b", "(?:(?:(?:a{0,99}){0,99}){0,99}){0,99}b"):
         with pytest.raises(Unsupported):
             Automaton([read(pattern)])
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

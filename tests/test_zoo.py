@@ -454,10 +454,10 @@ def test_asking_again_costs_nothing() -> None:
 
 
 def _seconds(times: int) -> float:
-    before = time.perf_counter()
+    before = time.process_time()
     for _ in range(times):
         respzoo.get("Qwen/Qwen3-8B")
-    return (time.perf_counter() - before) / times
+    return (time.process_time() - before) / times
 
 
 def test_a_curated_id_imports_no_client() -> None:
