@@ -80,6 +80,10 @@ TAGS = template(
     content_args={"tag_pattern": r"<p=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</p>"},
 )  # fmt: skip
 PLAIN_TAGS = {key: value for key, value in TAGS.items() if key != "dialect"}
+MARKED_TAGS = {
+    **PLAIN_TAGS,
+    "fields": {**TAGS["fields"], "tool_calls": {**TAGS["fields"]["tool_calls"], "open_pattern": r"<c>(?P<name>\w+)", "close_pattern": r"\|end\|"}},
+}  # fmt: skip
 TYPED_TAGS = template(
     open_pattern=r'<c name="(?P<name>\w+)">', close="</c>", content="xml-inline", repeats=True, transform=NAMED,
     content_args={
@@ -169,6 +173,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("tags", TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n</p>\n<p=n>\n12\n</p>\n<p=t>\nTrue\n</p>\n<p=o>\n{"a": [1]}\n</p>\n<p=u>\n02139\n</p>\n<p=r>\n5\n</p>\n</f>\n</c>\n<c><f=g></f></c>'),
     ("tags in the plain language", PLAIN_TAGS, '<c>\n<f=f>\n<p=s>\n a "b"\n\n</p>\n<p=n>\n12\n</p>\n<p=other>\nx\n</p>\n</f>\n</c>'),
     ("a closing tag left out in the plain language", PLAIN_TAGS, "<c><f=f><p=s>\n<p=n></f></c>"),
+    ("a misspelt closing tag in the plain language", MARKED_TAGS, "<c>f\n<p=s>\na\n</pp>|end|"),
     ("tags that quote tags", TAGS, "<c><f=f><p=s>a <p=x>b</p> </f> c </p> d</p><p=r></f></p></f></c>"),
     ("tags without closing tags", TAGS, "<c><f=f><p=s>a \n</f></c><c><f=g><p=s>\nb\n</f></c>"),
     ("tags that state a type", TYPED_TAGS, '<c name="f"><p name="a&amp;b" string="true"> 1\n</p>\n<p name="n" string="false">[1, "x"]</p><p name="s" string="false">oops</p></c>'),

@@ -20,7 +20,7 @@ class _Ends:
     it, and behind it nothing but what may follow the last region of all."""
 
     def __init__(self, close: str, behind: Sequence[str]) -> None:
-        watch = WatchList([Delimiter.regex("close", "", close)])
+        watch = WatchList([Delimiter.regex("close", "", close), Delimiter.literal("tag", "", ["</"])])
         self.first, self.begins = watch.first, watch.begins
         closer = rf"(?:\s*</[^<>\s]+>)*?\s*(?:{close})"
         self.close = regex.compile(closer, regex.DOTALL)
