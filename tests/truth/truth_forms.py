@@ -74,7 +74,7 @@ DSML = Form(
     ),
     thought="</think>|<｜DSML｜",
     answer="<think>|</think>|<｜DSML｜|<｜end▁of▁sentence｜>",
-    value=r"</｜DSML｜ ?parameter>(?:\s*</[^<>\s]+>)*\s*(?:<｜DSML｜|</｜DSML｜|\Z)|(?:\A|\n)\s*<｜DSML｜parameter ",
+    value=r"</｜DSML｜ ?parameter>(?:\s*</[^<>\s]+>)*\s*(?:<｜DSML｜|</｜DSML｜|\Z)|(?:\A|\n|<｜DSML｜ ?invoke [^>]*>)\s*<｜DSML｜ ?parameter ",
     keys=IDENTIFIERS,
 )
 KIMI = Form(
@@ -122,7 +122,7 @@ KV = Form(
     ),
     thought=r"</think>|<tool_call>\s*[\w.:/-]",
     answer=r"<think>|</think>|<tool_call>|<\|user\|>|<\|observation\|>|<\|endoftext\|>",
-    value=r"</arg_value>(?:\s*</[^<>\s]+>)*\s*(?:<arg_key>|</tool_call>|\Z)",
+    value=r"</arg_value>(?:\s*</[^<>\s]+>)*\s*(?:<arg_key>|</tool_call>|\Z)|<tool_call>[^<>]*<arg_key>",
     keys=IDENTIFIERS,
 )
 INVOKE = Form(
@@ -138,7 +138,7 @@ INVOKE = Form(
     ),
     thought="</think>|<invoke ",
     answer=r"<think>|</think>|<minimax:tool_call>|<invoke|\[e~(?:\[|\Z)",
-    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter|</invoke>|\Z)|\n\s*<parameter ",
+    value=r"</parameter>(?:\s*</[^<>\s]+>)*\s*(?:<parameter|</invoke>|\Z)|(?:\n|<invoke [^>]*>)\s*<parameter ",
     keys=IDENTIFIERS,
 )
 TREE_TEXT = texts(("]<]minimax[>[", "]<]minimax[>[<tool_call>", "]<]minimax[>[</k>", "[e~["), spaces=True)
@@ -229,7 +229,7 @@ MUSE = Form(
     ),
     thought=r"<\|eom\|>|<\|eot\|>|<\|start\|>",
     answer=r"<\|eom\|>|<\|eot\|>|<\|start\|>|<atem:",
-    value=r"</atem:parameter>(?:\s*</[^<>\s]+>)*\s*(?:<atem:parameter|</atem:invoke>|\Z)|\n\s*<atem:parameter ",
+    value=r"</atem:parameter>(?:\s*</[^<>\s]+>)*\s*(?:<atem:parameter|</atem:invoke>|\Z)|(?:\n|<atem:invoke [^>]*>)\s*<atem:parameter ",
     keys=IDENTIFIERS,
     both=False,
 )
@@ -303,7 +303,7 @@ HY = Form(
     ),
     thought="</think",
     answer=r"</?think|<tool_call|<｜hy_",
-    value=r"</arg_value(?::\w+)?>(?:\s*</[^<>\s]+>)*\s*(?:<arg_key|</tool_call|\Z)",
+    value=r"</arg_value(?::\w+)?>(?:\s*</[^<>\s]+>)*\s*(?:<arg_key|</tool_call|\Z)|<tool_call[^<>]*>[^<>]*(?:<tool_sep[^<>]*>)?\s*<arg_key",
     keys=IDENTIFIERS,
 )
 MINICPM = Form(
@@ -400,7 +400,7 @@ PYTHONIC = Form(
     value=r'["\\\n\r]',
     keys=IDENTIFIERS,
     names=r"[A-Za-z_][A-Za-z0-9_]{0,12}",
-    values=texts(("<|python_end|>", ")]", "'"), spaces=True),
+    values=texts(("<|python_end|>", ")]", "'"), spaces=False),
     reasons=False,
     both=False,
 )

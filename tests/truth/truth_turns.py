@@ -202,6 +202,7 @@ WORDS = [
     "é́",
 ]
 SPACE = [" ", "\n", "\t", "\n\n", "  ", "\r\n", "\u00a0", "\u2028", "\x85", "\x1c"]
+EDGES = ["", "", "", "", " ", "\n", "\n\n", "  ", "\t"]
 ODD = ["\x01", "\x7f", "\ufeff", "\u202e", "\ue000", "\U0010ffff", "ﬀ", "İ", "ſ", "\u0301", "👩\u200d👧", "﷽"]
 
 
@@ -212,7 +213,9 @@ def texts(markers: Sequence[str], *, spaces: bool) -> st.SearchStrategy[str]:
     text = st.lists(st.sampled_from(pieces), max_size=6).map("".join)
     marked = st.lists(st.sampled_from([*pieces, *list(markers) * 4]), min_size=1, max_size=6).map("".join)
     text = st.one_of(text, text, marked, st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
-    return text if spaces else text.map(str.strip)
+    if not spaces:
+        return text.map(str.strip)
+    return st.tuples(st.sampled_from(EDGES), text, st.sampled_from(EDGES)).map("".join)
 
 
 def json_values(
