@@ -85,7 +85,7 @@ def test_methods_and_attributes() -> None:
     of_message = {"chunk", "marks", "prompt_chunks", "prompt_raws", "prompted", "takes", "tells_marks"}
     promised = {"feed", "finalize", "region", "held", "dropped", "initial_events"}
     assert public(respzoo.ResponseParser) == promised | of_message
-    assert public(respzoo.MessageStream) == {"feed", "finish", "dropped"}
+    assert public(respzoo.MessageStream) == {"feed", "finish", "dropped", "parser"}
     assert public(respzoo.ResponseTemplate) == {"parse", "parser", "stream"}
     template = respzoo.ResponseTemplate({"start_anchor": "<s>", "fields": {"content": {}}}, name="mine")
     assert (template.name, template.source) == ("mine", "given by the caller")
