@@ -58,7 +58,8 @@ class TagCalls(Writer):
         self._key: str | None = None  # of the argument whose value has begun to go
         self._sent = 0  # how many characters of it have gone
         self._goes = False  # whether the text that comes is that value's
-        self._held = ""  # of it: what may not be its own
+        self._held: list[str] = []  # of it: what may not be its own
+        self._blank = True  # whether that is white space, if anything
         call.write("{")
 
     def quick(self, text: str) -> str | None:
@@ -70,18 +71,21 @@ class TagCalls(Writer):
     def text(self, text: str) -> None:
         if not self._goes:
             return
-        if self._held.isspace() and text.isspace():
-            self._held += text
+        if self._blank and text.isspace():
+            self._held.append(text)
             return
-        if self._ends is not None and (self._held or self._may_end(text)):
-            text, self._held = self._certain(self._ends, self._held + text)
-        elif self._held:
-            text, self._held = self._held + text, ""
+        held = ""
+        if self._held:
+            text = "".join([*self._held, text])
+        if self._ends is not None and self._may_end(text):
+            text, held = self._certain(self._ends, text)
         shown = text.rstrip()
         if shown:
             self._call.write(escape(shown))
             self._sent += len(shown)
-        self._held = text[len(shown) :] + self._held
+        held = text[len(shown) :] + held
+        self._held = [held] if held else []
+        self._blank = not held or held.isspace()
 
     def _may_end(self, text: str) -> bool:
         """Whether what may be the end of the region begins in this text."""
@@ -115,7 +119,7 @@ class TagCalls(Writer):
             self._goes = True
 
     def _begin(self, key: str) -> None:
-        self._key, self._sent, self._held = key, 0, ""
+        self._key, self._sent, self._held, self._blank = key, 0, [], True
         self._call.argument(key)
 
     def value(self, pair: Pair) -> None:
