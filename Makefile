@@ -30,14 +30,14 @@ lint: $(BIN)/.dev  ## ruff: lint and formatting
 types: $(BIN)/.dev  ## pyright, strict
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(BIN)/.dev  ## speed beside the reference, and of the start; writes the README's tables
+bench: $(BIN)/.dev  ## speed beside the reference, and of the start; writes the README's tables and plot
 	$(BIN)/python tools/bench/events.py --write README.md $(ARGS)
 	$(BIN)/python tools/bench/start.py --write README.md
 
 suite: $(BIN)/.test  ## canitoolcall's fixtures through the parser; writes the README's table
 	$(BIN)/python tools/suite.py --write README.md $(ARGS)
 
-bench-vllm: .venv-vllm  ## cost of a streamed token in vLLM beside its stock parsers; writes the README's table
+bench-vllm: .venv-vllm  ## cost of a streamed token in vLLM beside its stock parsers; writes the README's table and plot
 	$(VLLM) tools/bench/vllm_delta.py --write README.md $(ARGS)
 
 catalogue: $(BIN)/.demo  ## rewrite the README's table of families

@@ -33,6 +33,7 @@ class Marks:
         self.tokens = tuple(sorted(token for token in tokens if token and token[0] in firsts))
         stand_ins = dict(zip(firsts, _STAND_INS, strict=False))
         rests = {first: [token[1:] for token in self.tokens if token[0] == first] for first in firsts}
+        self.first = firsts[0] if len(firsts) == 1 else ""
         self.begins = re.compile("|".join(map(re.escape, firsts)) or "(?!)").search
         self._spelled = re.compile(
             "|".join(f"{re.escape(first)}(?={'|'.join(map(re.escape, rests[first]))})" for first in firsts) or "(?!)"
@@ -104,6 +105,13 @@ class Guard:
         if at < len(text):
             out.append(self._ordinary(text[at:]))
         return "".join(out)
+
+    def lets(self, text: str, special: Sequence[tuple[int, int]] | None) -> bool:
+        """Whether this text passes as it is, and all that comes out is as it was."""
+        if special is None or special or self.used or self.held:
+            return False
+        marks = self.marks
+        return marks.first not in text or marks.begins(text) is None
 
     def end(self) -> str:
         """What is held, which is not the beginning of any token after all (but may be another token's text)."""

@@ -164,7 +164,7 @@ class MessageStream:
             RuntimeError: after `finish`.
             ValueError: the stretches do not lie in the text, one after another.
         """
-        if self._guard is not None:
+        if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
         if self._quick and self.parser.takes(text):
             to = self._to

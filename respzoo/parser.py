@@ -158,7 +158,7 @@ class ResponseParser:
             RuntimeError: after `finalize`.
             ValueError: the stretches do not lie in the text, one after another.
         """
-        if self._guard is not None:
+        if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
         if self._first not in text and text:
             if self._leads:

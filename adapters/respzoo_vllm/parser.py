@@ -178,6 +178,9 @@ class ReplyReader(engine.Parser):
                 return DeltaMessage(content=text)
             if (text := delta.get("reasoning_content")) is not None:
                 return DeltaMessage(reasoning=text) if self._show_reasoning else None
+            calls = delta.get("tool_calls", ())
+            if len(calls) == 1 and "name" not in calls[0]["function"]:  # a call that was announced goes on
+                return DeltaMessage(tool_calls=calls)
         return self._to_message(deltas)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:

@@ -41,17 +41,15 @@ def draw(path: Path, title: str, lengths: Sequence[int], series: Mapping[str, Se
         name = f"{length // 1024}k"
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - 22}" text-anchor="middle" fill="#555">{name}</text>')
     out.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end" fill="#555">tokens in the answer</text>')
-    labels: list[float] = []
-    for (name, line), colour in zip(series.items(), COLOURS, strict=False):
+    label = -math.inf
+    coloured = sorted(zip(series.items(), COLOURS, strict=False), key=lambda one: -one[0][1][-1])
+    for (name, line), colour in coloured:
         points = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in zip(lengths, line, strict=True))
         out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
         out += [
             f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="3.5" fill="{colour}"/>'
             for x, y in zip(lengths, line, strict=True)
         ]
-        y = down(line[-1]) + 4
-        while any(abs(y - other) < 16 for other in labels):
-            y += 4
-        labels.append(y)
-        out.append(f'<text x="{WIDTH - RIGHT + 12}" y="{y:.1f}" fill="{colour}">{escape(name)}</text>')
+        label = max(down(line[-1]) + 4, label + 16)
+        out.append(f'<text x="{WIDTH - RIGHT + 12}" y="{label:.1f}" fill="{colour}">{escape(name)}</text>')
     path.write_text("\n".join([*out, "</svg>"]) + "\n", encoding="utf-8")
