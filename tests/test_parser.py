@@ -785,12 +785,15 @@ def test_p6_whatever_the_template(file: Path) -> None:
 
     def seconds(unit: str, length: int) -> float:
         text = unit * (length // len(unit))
-        parser = made.parser(prefix="")
-        began = time.process_time()
-        for at in range(0, len(text), 5):
-            parser.feed(text[at : at + 5])
-        parser.finalize()
-        return time.process_time() - began
+        best = float("inf")
+        for _ in range(2):
+            parser = made.parser(prefix="")
+            began = time.process_time()
+            for at in range(0, len(text), 5):
+                parser.feed(text[at : at + 5])
+            parser.finalize()
+            best = min(best, time.process_time() - began)
+        return best
 
     for unit in ("word and ", "<", "\n", '{"a": [1]}\n'):
         assert seconds(unit, 6_000) < 9 * seconds(unit, 1_500) + 0.1, unit
