@@ -7,12 +7,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from respzoo.batch import parse_response
 from respzoo.errors import ParseError, RespzooError, TemplateError, UnknownModelError
 from respzoo.message import MessageStream
 from respzoo.parser import ResponseParser
 from respzoo.template import ResponseTemplate
-from respzoo.zoo import get
+
+if TYPE_CHECKING:
+    from respzoo.zoo import get
 
 __all__ = [
     "MessageStream",
@@ -25,3 +29,13 @@ __all__ = [
     "get",
     "parse_response",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The search for templates, with the plugins that it asks, is imported when it is first wanted."""
+    if name != "get":
+        raise AttributeError(f"module 'respzoo' has no attribute {name!r}")
+    from respzoo.zoo import get
+
+    globals()["get"] = get
+    return get

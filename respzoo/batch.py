@@ -9,7 +9,6 @@ from respzoo.parser import check_choice
 from respzoo.schema import Tool
 from respzoo.spans import Span, special_texts, stretches
 from respzoo.template import OnMalformed, ResponseTemplate, parse_one
-from respzoo.zoo import get
 
 __all__ = ["parse_response"]
 
@@ -52,6 +51,8 @@ def parse_response(
             "answer (an opening <think>), which the parser must see. prefix='' says that there is none"
         )
     if isinstance(template, str):
+        from respzoo.zoo import get  # imported when a name is to be found
+
         template = get(template)
     elif not isinstance(template, ResponseTemplate):
         template = ResponseTemplate(template)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import copy
-import logging
 from typing import Any, Literal, cast
 
 from respzoo.events import Dropped
 from respzoo.fields import CALLS, CONTENT, CompiledTemplate, Field
 
 __all__ = ["Draft"]
-
-_log = logging.getLogger("respzoo")
 
 
 class Draft:
@@ -65,7 +62,11 @@ class Draft:
     ) -> None:
         """A region became no value; `as_content` returns its text as content all the same."""
         self.dropped.append({"field": field, "raw": raw, "error": error, "reason": reason})
-        _log.debug("%s %s region of %d characters: %s", reason, field or "unknown", len(raw), error)
+        import logging  # most answers are whole
+
+        logging.getLogger("respzoo").debug(
+            "%s %s region of %d characters: %s", reason, field or "unknown", len(raw), error
+        )
         if as_content and raw:  # a field that is missing has no text
             self.add_content(raw)
 

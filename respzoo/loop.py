@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from respzoo.content import Lexer, Pair, TagLexer
+from respzoo.content import Lexer
+from respzoo.content.tags import Pair, TagLexer
 from respzoo.delimiters import Found, Partial, WatchList
 from respzoo.draft import Draft
 from respzoo.events import Event

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from respzoo.arguments import dump_arguments
 from respzoo.events import Dropped, Event
 from respzoo.fields import CALLS, CONTENT, REASONING, CompiledTemplate, Field
-from respzoo.guard import guard_for
 from respzoo.joined import MANY, compact
 from respzoo.loop import Mark
 from respzoo.outbox import FunctionDelta, Outbox, ToolCallDelta
 from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
+
+if TYPE_CHECKING:
+    from respzoo.guard import Guard
 
 __all__ = ["Delta", "FunctionDelta", "MessageStream", "ToolCallDelta", "dump_arguments"]
 
@@ -133,7 +135,11 @@ class MessageStream:
             on_unfinished=on_unfinished,
         )
         # here rather than in the parser: arguments are made of what the parser sees
-        self._guard = None if special_tokens is None else guard_for(compiled, special_tokens)
+        self._guard: Guard | None = None
+        if special_tokens is not None:
+            from respzoo.guard import guard_for
+
+            self._guard = guard_for(compiled, special_tokens)
         self._marks = self.parser.marks
         self._prompted = True  # whether text of the prompt is still to be decided
         # The hot path: whether the parser may just take a piece, for which chunk that is settled, and whose text it is.

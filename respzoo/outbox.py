@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
-from respzoo.arguments import Call, Writer, dump_arguments, writer_of
+from respzoo.arguments import Call, Writer, dump_arguments
 from respzoo.fields import Field
 from respzoo.schema import Tools
 
@@ -45,6 +45,8 @@ class Outbox:
 
     def open(self, field: Field, captures: Mapping[str, str]) -> None:
         """A region of calls has begun, whose arguments are to be sent as they come."""
+        from respzoo.arguments.choose import writer_of  # the writers are imported when there is something to write
+
         self.writer = writer_of(field, captures, self._tools)
         self._taken = 0
 

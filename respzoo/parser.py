@@ -7,16 +7,18 @@ back, it is a chunk of that region and `feed` returns at once. All others go thr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from respzoo.content import Lexer
 from respzoo.events import Dropped, Event
 from respzoo.fields import CompiledTemplate
-from respzoo.guard import guard_for
 from respzoo.joined import MANY
 from respzoo.loop import Loop, Mark
 from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
+
+if TYPE_CHECKING:
+    from respzoo.guard import Guard
 
 __all__ = ["ResponseParser", "check_choice"]
 
@@ -69,7 +71,11 @@ class ResponseParser:
         check_choice("on_malformed", on_malformed, ("content", "drop"))
         check_choice("on_unfinished", on_unfinished, ("content", "drop"))
         self._template = template if isinstance(template, CompiledTemplate) else compile_spec(template)
-        self._guard = None if special_tokens is None else guard_for(self._template, special_tokens)
+        self._guard: Guard | None = None
+        if special_tokens is not None:
+            from respzoo.guard import guard_for
+
+            self._guard = guard_for(self._template, special_tokens)
         self._loop = Loop(self._template, read_tools(tools), on_malformed, on_unfinished)
         self._finished = False
         self.initial_events: list[Event] = []

@@ -13,7 +13,6 @@ between them.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,7 +48,6 @@ __all__ = [
     "report",
 ]
 
-logger = logging.getLogger(__name__)
 
 DISABLE = "RESPZOO_DISABLE_PLUGINS"
 """The environment variable that turns plugins off."""
@@ -347,7 +345,9 @@ class Plugins:
         broken = Broken(name, version, text)
         if broken not in self.broken:
             self.broken.append(broken)
-            logger.warning("%s", broken)
+            import logging  # nearly always nothing is broken
+
+            logging.getLogger(__name__).warning("%s", broken)
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 from respzoo.allowance import Allowance, seconds_for
 from respzoo.calls import finish_value
-from respzoo.content import Lexer, TagLexer
+from respzoo.content import Lexer
+from respzoo.content.tags import TagLexer
 from respzoo.delimiters import Partial
 from respzoo.events import Event
 from respzoo.fields import CALLS, Field

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from respzoo.content import Raw, load_strictly, read_literal, settle_raw
+from respzoo.content import Raw, load_strictly, settle_raw
 
 __all__ = ["Tool", "Tools", "read_tools"]
 
@@ -279,6 +279,8 @@ def _structure(text: str, kind: type) -> Any:
     try:
         value = load_strictly(text)
     except ValueError:
+        from respzoo.content.python_call_list import read_literal  # nearly always it is JSON
+
         value = read_literal(text)
     if not isinstance(value, kind):
         raise ValueError(f"not a {kind.__name__}")

@@ -8,6 +8,5 @@ region's value, when the call is known to be whole. So a client that stops early
 from __future__ import annotations
 
 from respzoo.arguments.call import Call, Writer, dump_arguments
-from respzoo.arguments.choose import writer_of
 
-__all__ = ["Call", "Writer", "dump_arguments", "writer_of"]
+__all__ = ["Call", "Writer", "dump_arguments"]

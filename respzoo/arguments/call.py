@@ -7,7 +7,7 @@ import re
 from json.encoder import encode_basestring
 from typing import Any
 
-from respzoo.content import Pair
+from respzoo.content.tags import Pair
 from respzoo.joined import MANY, compact
 
 __all__ = ["Call", "Writer", "dump_arguments", "escape"]

@@ -14,7 +14,11 @@ from respzoo.arguments.tag_calls import TagCalls
 from respzoo.arguments.text_calls import TextCall
 from respzoo.arguments.tokens import Syntax
 from respzoo.arguments.tree_calls import TreeCalls, tree_watch
-from respzoo.content import Json, KvLines, PythonCallList, XmlInline, XmlTree
+from respzoo.content import Json
+from respzoo.content.kv_lines import KvLines
+from respzoo.content.python_call_list import PythonCallList
+from respzoo.content.xml_inline import XmlInline
+from respzoo.content.xml_tree import XmlTree
 from respzoo.fields import Field
 from respzoo.schema import Tools
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from respzoo.arguments.call import Call, Writer, dump_arguments, escape
 from respzoo.arguments.text_calls import Trimmed
-from respzoo.content import KvLines
+from respzoo.content.kv_lines import KvLines
 from respzoo.schema import Tools
 
 __all__ = ["LineCalls"]

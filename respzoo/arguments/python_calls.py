@@ -7,7 +7,7 @@ from functools import partial
 from respzoo.arguments.call import Call, Writer
 from respzoo.arguments.tokens import Syntax, Token, Tokens
 from respzoo.arguments.value import ValueText
-from respzoo.content import read_literal
+from respzoo.content.python_call_list import read_literal
 
 __all__ = ["PythonCalls"]
 

@@ -8,7 +8,8 @@ from functools import cache
 import regex
 
 from respzoo.arguments.call import Call, Writer, dump_arguments, escape
-from respzoo.content import Pair, XmlInline
+from respzoo.content.tags import Pair
+from respzoo.content.xml_inline import XmlInline
 from respzoo.delimiters import Delimiter, WatchList
 from respzoo.schema import Tools
 

@@ -12,8 +12,9 @@ from functools import cache
 from typing import Any, Literal
 
 from respzoo.arguments.call import Call, Writer, dump_arguments, escape
-from respzoo.content import DEEPEST_TREE, Raw, ValueParser, XmlTree
+from respzoo.content import Raw, ValueParser
 from respzoo.content.entities import unescape
+from respzoo.content.xml_tree import DEEPEST_TREE, XmlTree
 from respzoo.delimiters import Delimiter, Found, WatchList
 from respzoo.scanner import Scanner
 from respzoo.schema import Tools

@@ -8,40 +8,42 @@ from typing import Any
 from respzoo.content.arguments import faults
 from respzoo.content.base import ContentParser, Lexer, Raw, ValueParser, settle_raw
 from respzoo.content.json import Json, load_strictly
-from respzoo.content.kv_lines import KvLines
-from respzoo.content.python_call_list import PythonCallList, read_literal
-from respzoo.content.tags import Pair, TagLexer
 from respzoo.content.text import Bool, Float, Int, Text
-from respzoo.content.xml_inline import XmlInline
-from respzoo.content.xml_tree import DEEPEST_TREE, XmlTree
 
 __all__ = [
-    "DEEPEST_TREE",
     "EXTENDED_NAMES",
     "NAMES",
     "ContentParser",
     "Json",
-    "KvLines",
     "Lexer",
-    "Pair",
     "Raw",
-    "TagLexer",
     "ValueParser",
-    "XmlInline",
-    "XmlTree",
     "load_strictly",
     "make",
-    "read_literal",
     "settle_raw",
 ]
 
-_PARSERS: dict[str, type[ContentParser]] = {
-    parser.name: parser for parser in (Text, Int, Float, Bool, Json, PythonCallList, XmlInline, KvLines)
-}
-NAMES = tuple(_PARSERS)
+_PLAIN: dict[str, type[ContentParser]] = {parser.name: parser for parser in (Text, Int, Float, Bool, Json)}
+NAMES = (*_PLAIN, "python-call-list", "xml-inline", "kv-lines")
 """All content parsers' names."""
-EXTENDED_NAMES = (*NAMES, XmlTree.name)
+EXTENDED_NAMES = (*NAMES, "xml-tree")
 """And those that the extended language adds."""
+
+
+def _parser(name: str) -> type[ContentParser]:
+    """The content parser of this name. The larger ones are imported when a template wants them: most want one."""
+    match name:
+        case "python-call-list":
+            from respzoo.content.python_call_list import PythonCallList as parser
+        case "xml-inline":
+            from respzoo.content.xml_inline import XmlInline as parser
+        case "kv-lines":
+            from respzoo.content.kv_lines import KvLines as parser
+        case "xml-tree":
+            from respzoo.content.xml_tree import XmlTree as parser
+        case _:
+            return _PLAIN[name]
+    return parser
 
 
 def make(name: str, args: Mapping[str, Any], *, extended: bool = False) -> ContentParser:
@@ -49,10 +51,13 @@ def make(name: str, args: Mapping[str, Any], *, extended: bool = False) -> Conte
     dialect; its arguments are all checked, and those that the reference does not know mean something.
 
     Raises:
+        KeyError: there is no such parser.
         regex.error: a pattern among the arguments does not compile.
         ValueError: `extended`, and an argument is unknown or none of what it may be.
     """
-    parser = XmlTree if extended and name == XmlTree.name else _PARSERS[name]
+    if name not in (EXTENDED_NAMES if extended else NAMES):
+        raise KeyError(name)
+    parser = _parser(name)
     if extended and (wrong := faults(name, parser.arguments, args)):
         raise ValueError("; ".join(wrong))
 
