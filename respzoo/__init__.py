@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from respzoo.batch import parse_response
@@ -29,6 +30,10 @@ __all__ = [
     "get",
     "parse_response",
 ]
+
+import_module(
+    "respzoo.hookspecs"
+)  # with pluggy: half of what the first search imports, so that it need not wait for it
 
 
 def __getattr__(name: str) -> Any:
