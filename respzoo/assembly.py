@@ -9,7 +9,7 @@ from typing import Any
 
 import regex
 
-from respzoo.content import ContentParser, Lexer
+from respzoo.content import Borders, ContentParser, Lexer
 from respzoo.delimiters import WEAK, Delimiter, WatchList
 from respzoo.fields import GIVEN_BACK, CompiledTemplate, Field, Wrapper
 
@@ -168,10 +168,9 @@ def _late_closers(fields: Iterable[Field], wrappers: Mapping[str, Wrapper]) -> l
 def _lexer(draft: FieldSpec, behind: Sequence[Delimiter], *, plain: bool) -> Callable[[], Lexer] | None:
     values = draft.values
     content: ContentParser = values["content"]
+    borders = Borders(values["id"], draft.close, plain, values["ends_with_value"], draft.open, behind)
     try:
-        return content.lexer(
-            values["id"], draft.close, plain=plain, ends=values["ends_with_value"], open=draft.open, behind=behind
-        )
+        return content.lexer(borders)
     except Exception:  # noqa: BLE001
         return None  # content_args of a shape that `parse` will refuse, region by region, as in the reference
 

@@ -16,7 +16,7 @@ from respzoo.errors import RespzooError, TemplateError
 from respzoo.export import DIALECTS, ExportError, export
 from respzoo.fields import REASONING
 from respzoo.hookspecs import Family
-from respzoo.hub import bare_name
+from respzoo.names import bare_name
 from respzoo.pieces import Trace
 from respzoo.plugins import Plugins
 from respzoo.prompts import prompt_after_a_tool_result

@@ -37,7 +37,8 @@ class Draft:
         if field.join is not None:
             self._piece(field, value)
         elif field.extended and field.key == CALLS:  # in the dialect always one list, whatever the syntaxes
-            self._values[CALLS] = _as_list(self._values.get(CALLS) or []) + _as_list(value)
+            calls = self._values[CALLS] = _as_list(self._values.get(CALLS) or [])
+            calls += _as_list(value)
         elif field.repeats:
             self._values.setdefault(field.key, []).append(value)
         elif field.flat:

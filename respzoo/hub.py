@@ -21,15 +21,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from respzoo.names import bare_name
-
 __all__ = [
     "CARD",
     "FILES",
     "TIMEOUT",
     "Checkpoint",
     "Outcome",
-    "bare_name",
     "cached_folder",
     "is_hub_id",
     "name_of_folder",

@@ -35,8 +35,9 @@ class Mark(NamedTuple):
     """How many events came before it."""
     kind: Literal["call", "tag", "value"]
     what: Any
-    """`call`: a region begins (its field's id, and what its opener caught). `tag`: the text that follows is that of the
-    value in this tag (a `Pair` without text), or of none (None). `value`: a tag has ended (a `Pair`)."""
+    """`call`: a region begins (its field, what its opener caught, and the tools that type its calls). `tag`: the text that
+    follows is that of the value in this tag (a `Pair` without text), or of none (None). `value`: a tag has ended (a
+    `Pair`)."""
 
 
 class Loop:
@@ -367,7 +368,7 @@ class Loop:
         region = self.region = Region(field, explicit=True, opener=opener, captures=captures)
         self.watch = field.watch if region.lexer is None else region.lexer.watch
         if self.marks is not None and field.key == CALLS:
-            self.marks.append(Mark(len(events), "call", (field.id, region.captures)))
+            self.marks.append(Mark(len(events), "call", (field, region.captures, self._tools)))
             self._told, self._told_pairs = None, 0
         events.append({"type": "region_open", "field": field.name})
 

@@ -18,7 +18,7 @@ from respzoo.joined import MANY, compact
 from respzoo.loop import Mark
 from respzoo.outbox import FunctionDelta, Outbox, ToolCallDelta
 from respzoo.parser import ResponseParser, check_choice
-from respzoo.schema import Tool, read_tools
+from respzoo.schema import Tool
 from respzoo.spec import compile_spec
 
 if TYPE_CHECKING:
@@ -124,13 +124,12 @@ class MessageStream:
                 self._by_field[field.name] = self._texts.setdefault(field.key, _Text(field))
         content = self._texts.setdefault(CONTENT, _Text(None))
         self._by_field.setdefault(CONTENT, content)
-        offered = list(tools or ())
-        self._outbox = Outbox(read_tools(offered))
+        self._outbox = Outbox()
         self._muted = True
         self.parser = (_Marking if arguments == "stream" else ResponseParser)(
             compiled,
             prefix=prefix,
-            tools=offered,
+            tools=tools,
             on_malformed=on_malformed,
             on_unfinished=on_unfinished,
         )
@@ -183,22 +182,10 @@ class MessageStream:
                 return [{"reasoning_content": text}] if to.is_reasoning else [{"content": text}]
             if not self._calls:
                 return []
-            writer = self._outbox.writer
-            quote = writer.quote
-            if quote and quote not in text and '"' not in text and "\\" not in text and text.isprintable():
-                shown = text
-            else:
-                shown = writer.quick(text)
-            if shown:
-                call = writer.calls[-1]
-                if call.waiting or call.index < 0:
-                    call.write(shown)
-                    return [{"tool_calls": [news]} for news in self._outbox.news()]
-                call.taken.append(shown)
-                if len(call.taken) > call.most:
-                    call.compact()
-                return [{"tool_calls": [{"index": call.index, "function": {"arguments": shown}}]}]
-            return [] if shown is not None else self._deltas([{**self._chunk, "text": text}])
+            calls = self._outbox.quick(text)
+            if calls is None:
+                return self._deltas([{**self._chunk, "text": text}])
+            return [{"tool_calls": [call]} for call in calls]
         events = self.parser.feed(text)
         if not events and self._quick and not self._marks:  # held
             return []
@@ -212,7 +199,7 @@ class MessageStream:
                 calls = self._outbox.quick(shown) if event["field"] == CALLS else None
                 if calls is None:
                     return self._deltas(events)
-                return [{"tool_calls": calls}] if calls else []
+                return [{"tool_calls": [call]} for call in calls]
             if not to.flat:
                 return []
             if to.strips:
@@ -319,8 +306,7 @@ class MessageStream:
     def _mark(self, mark: Mark) -> None:
         outbox = self._outbox
         if mark.kind == "call":
-            field, captures = mark.what
-            outbox.open(self._template.fields[field], captures)
+            outbox.open(*mark.what)
         elif mark.kind == "tag":
             outbox.writer.tag(mark.what)
         else:

@@ -35,27 +35,29 @@ class Outbox:
             with `"status": "incomplete"` and its arguments as text.
     """
 
-    __slots__ = ("_taken", "_tools", "calls", "writer")
+    __slots__ = ("_taken", "calls", "writer")
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self) -> None:
         self.writer = Writer()
         self._taken = 0  # how many of the writer's calls are finished
         self.calls: list[dict[str, Any]] = []
 
-    def open(self, field: Field, captures: Mapping[str, str]) -> None:
+    def open(self, field: Field, captures: Mapping[str, str], tools: Tools) -> None:
         """A region of calls has begun, whose arguments are to be sent as they come."""
         from respzoo.arguments.choose import writer_of  # the writers are imported when there is something to write
 
-        self.writer = writer_of(field, captures, self._tools)
+        self.writer = writer_of(field, captures, tools)
         self._taken = 0
 
     def quick(self, text: str) -> list[ToolCallDelta] | None:
         """What a piece of the region's content makes certain, where that is simple; None: take it the long way."""
-        shown = self.writer.quick(text)
+        writer = self.writer
+        quote = writer.quote
+        plain = quote and quote not in text and '"' not in text and "\\" not in text and text.isprintable()
+        shown = text if plain else writer.quick(text)
         if not shown:
             return None if shown is None else []
-        call = self.writer.calls[-1]
+        call = writer.calls[-1]
         if call.waiting or call.index < 0:
             call.write(shown)
             return list(self.news())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from respzoo.arguments.call import Call, Writer
+from respzoo.arguments.call import Call
 from respzoo.arguments.route import Path, Route
+from respzoo.arguments.token_calls import TokenCalls
 from respzoo.arguments.tokens import Syntax, Token, Tokens
 from respzoo.arguments.value import ValueText
 
@@ -13,7 +14,7 @@ __all__ = ["JsonCalls"]
 
 
 class _Frame:
-    """An open bracket, and, in an object, the key at hand (None: one is awaited)."""
+    """An open bracket, and, in an object, the last key, and whether another is awaited."""
 
     __slots__ = ("is_object", "key", "key_is_next")
 
@@ -23,47 +24,31 @@ class _Frame:
         self.key_is_next = is_object
 
 
-class JsonCalls(Writer):
+class JsonCalls(TokenCalls):
     """Where the calls are: the whole content, or with `each` the items of a list, or with `sequence` the values of a
     sequence; with `pairs` the pairs of each object."""
 
     def __init__(
         self, route: Route, syntax: Syntax, captures: Mapping[str, str], *, each: bool, pairs: bool, sequence: bool
     ) -> None:
-        super().__init__()
+        super().__init__(syntax)
         self._route = route
         self._captures = captures
         self._each = each and not sequence
         self._pairs = pairs
         self._bare_keys = syntax.bare_keys
-        self._tokens = Tokens(syntax)
         paths = (*route.name.paths, *route.id.paths, *route.arguments.paths)
         self._deepest = max(map(len, paths), default=0)  # how far below an item anything is looked for
         self._frames: list[_Frame] = []
         self._base = 0  # how many brackets stand around an item
-        self._word: str | None = None
         self._collected: list[str] | None = None  # a string that is a key, a name or an id
         self._role = ""  # what the string at hand is
         self._arguments: ValueText | None = None
         self._inner: Tokens | None = None  # of arguments that are JSON in a string
-        self._failed = False
 
-    def quick(self, text: str) -> str | None:
-        if self._arguments is None or self._inner is not None or self._failed:
-            return None
-        shown = self._tokens.quick(text)
-        self.quote = self._tokens.quote
-        return shown
-
-    def text(self, text: str) -> None:
-        self.quote = ""
-        for token in self._tokens.feed(text):
-            if self._failed:
-                return
-            self._token(token)
-        self._failed |= self._tokens.failed
-        if self._arguments is not None and self._inner is None and not self._failed:
-            self.quote = self._tokens.quote
+    @property
+    def _in_value(self) -> bool:
+        return self._arguments is not None and self._inner is None
 
     def _token(self, token: Token) -> None:
         if self._arguments is not None and self._inner is None:

@@ -4,42 +4,28 @@ from __future__ import annotations
 
 from functools import partial
 
-from respzoo.arguments.call import Call, Writer
-from respzoo.arguments.tokens import Syntax, Token, Tokens
+from respzoo.arguments.call import Call
+from respzoo.arguments.token_calls import TokenCalls
+from respzoo.arguments.tokens import Syntax, Token
 from respzoo.arguments.value import ValueText
 from respzoo.content.python_call_list import read_literal
 
 __all__ = ["PythonCalls"]
 
 
-class PythonCalls(Writer):
+class PythonCalls(TokenCalls):
     """Follows the list, or with no brackets around it the sequence, call by call."""
 
     def __init__(self, *, raw_strings: bool, as_python: bool) -> None:
-        super().__init__()
-        self._tokens = Tokens(Syntax(quotes="'\"", breaks="\n\r", python=as_python, raw=raw_strings))
+        super().__init__(Syntax(quotes="'\"", breaks="\n\r", python=as_python, raw=raw_strings))
         self._constant = partial(read_literal, as_python=as_python)
         self._word = ""
         self._call: Call | None = None
         self._value: ValueText | None = None
-        self._failed = False
 
-    def quick(self, text: str) -> str | None:
-        if self._value is None or self._failed:
-            return None
-        shown = self._tokens.quick(text)
-        self.quote = self._tokens.quote
-        return shown
-
-    def text(self, text: str) -> None:
-        self.quote = ""
-        for token in self._tokens.feed(text):
-            if self._failed:
-                return
-            self._token(token)
-        self._failed |= self._tokens.failed
-        if self._value is not None and not self._failed:
-            self.quote = self._tokens.quote
+    @property
+    def _in_value(self) -> bool:
+        return self._value is not None
 
     def _token(self, token: Token) -> None:
         kind, text = token

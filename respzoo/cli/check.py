@@ -24,7 +24,7 @@ __all__ = ["EXAMPLES", "check"]
 
 EXAMPLES = """Examples:
 
-respzoo check registry/respzoo_curated/qwen3
+respzoo check qwen3
 
 respzoo check qwen3 --chat-template chat_template.jinja
 

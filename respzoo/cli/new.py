@@ -16,7 +16,7 @@ from rich.text import Text
 
 from respzoo.cli.console import Json, print_json
 from respzoo.cli.scaffold_samples import samples
-from respzoo.hub import bare_name
+from respzoo.names import bare_name
 from respzoo.zoo import find
 
 __all__ = ["EXAMPLES", "new"]

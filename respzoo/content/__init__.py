@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from respzoo.content.arguments import faults
-from respzoo.content.base import ContentParser, Lexer, Raw, ValueParser, settle_raw
+from respzoo.content.base import Borders, ContentParser, Lexer, Raw, ValueParser, settle_raw
 from respzoo.content.json import Json, load_strictly
 from respzoo.content.text import Bool, Float, Int, Text
 
 __all__ = [
     "EXTENDED_NAMES",
     "NAMES",
+    "Borders",
     "ContentParser",
     "Json",
     "Lexer",

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import regex
 
+from respzoo.content.base import Borders
 from respzoo.content.tags import ENDINGS, Pair, TagLexer, fullmatch, may_begin, search, starts
 from respzoo.delimiters import Delimiter, Found, WatchList
 from respzoo.patterns import Unsupported
@@ -48,23 +49,13 @@ class BalancedTagRules:
     """The watch lists are `between` tags, `inside` a value, and `quoted`: inside a value, in a call that it quotes.
 
     Args:
+        borders, close: the region's; it has a closer.
         opening, closing: the tag pattern before and after its value.
-        open: the region's own opener.
-        behind: what may stand behind the last region of all: a wrapper's closer, a stop marker.
     """
 
-    def __init__(
-        self,
-        field: str,
-        close: Delimiter,
-        opening: str,
-        closing: str,
-        *,
-        open: Delimiter | None,
-        behind: Sequence[Delimiter],
-        plain: bool,
-    ) -> None:
-        proofs = ClosingProofs(field, close, opening, open=open, behind=behind)
+    def __init__(self, borders: Borders, close: Delimiter, opening: str, closing: str) -> None:
+        field, plain = borders.field, borders.plain
+        proofs = ClosingProofs(borders, close, opening)
         tokens = [
             Delimiter.regex("next", field, rf"(?:{closing})\s*?(?:{opening})"),
             Delimiter.regex("end", field, rf"(?:{closing}){ENDINGS}(?P<region_end>{close.pattern.pattern})"),
@@ -94,23 +85,22 @@ class ClosingProofs:
         own: finds the opener's tags, as far as their names.
     """
 
-    def __init__(
-        self, field: str, close: Delimiter, opening: str, *, open: Delimiter | None, behind: Sequence[Delimiter]
-    ) -> None:
+    def __init__(self, borders: Borders, close: Delimiter, opening: str) -> None:
+        field = borders.field
         end = close.pattern.pattern
         later_end = _NAMED.sub("(", end)
         # closing tags of the opener's own markup may stand before the closer: the manual's template closes with
         # </tool_call> and leaves </function> inside
-        names = _tag_names(open)
+        names = _tag_names(borders.open)
         own = rf"</(?:{'|'.join(map(re.escape, names))})>" if names else _NEVER
         mentions = [re.escape(f"<{name}") for name in names if name not in _tag_names(close)]
         self.own = re.compile("|".join(mentions) or "(?!)")
         closer = rf"(?:(?:{own})\s*)*?(?P<region_end>{_bare(end)})"
-        more = "|".join(["\\s", *(f"(?:{one.pattern.pattern})" for one in behind)])
+        more = "|".join(["\\s", *(f"(?:{one.pattern.pattern})" for one in borders.behind)])
         last = rf"{closer}(?:{more})*"
         self.ends = [Delimiter.regex("last", field, rf"{last}{_NEVER}")]
         self.calls: list[Delimiter] = []
-        if open is not None and (call := _call(open)) is not None:
+        if borders.open is not None and (call := _call(borders.open)) is not None:
             begins = rf"(?:{call})\s*?(?:{_NAMED.sub('(', _short(opening))})"
             nothing = rf"(?:{call})\s*?(?:{later_end})"
             self.calls += [Delimiter.regex("call", field, begins), Delimiter.regex("empty call", field, nothing)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from respzoo.content.base import QuotedLexer, QuoteRules
+from respzoo.content.quoted import QuotedLexer, QuoteRules
 from respzoo.delimiters import Found
 
 __all__ = ["EndingLexer"]

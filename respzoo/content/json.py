@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any, ClassVar, NoReturn, cast
 
 from respzoo.content.arguments import BOOLEAN, Argument
-from respzoo.content.base import CONTROLS, ContentParser, Lexer, QuotedLexer, QuoteRules
+from respzoo.content.base import Borders, ContentParser, Lexer
 from respzoo.content.ending import EndingLexer
-from respzoo.delimiters import Delimiter
+from respzoo.content.quoted import CONTROLS, QuotedLexer, QuoteRules
 
 __all__ = ["Json", "load_strictly"]
 
@@ -88,29 +88,18 @@ class Json(ContentParser):
                 return text.strip() if self.args.get("strip", True) else text
             raise ValueError(f"not JSON: {error}") from error
 
-    def lexer(
-        self,
-        field: str,
-        close: Delimiter | None,
-        *,
-        plain: bool,
-        ends: bool = False,
-        open: Delimiter | None = None,
-        behind: Sequence[Delimiter] = (),
-    ) -> Callable[[], Lexer] | None:
+    def lexer(self, borders: Borders) -> Callable[[], Lexer] | None:
         rules = QuoteRules(
-            field,
-            close,
+            borders,
             quotes='"',
             breaks=CONTROLS,
             verbatim=self._delims,
             follow=":,;}]" if self.extension("sequence") else ":,}]",
             first='{["' + "".join(begin[0] for begin, _ in self._delims),
-            brackets=("{[", "}]") if ends else (),
+            brackets=("{[", "}]") if borders.ends else (),
             needed=bool(self.extension("sequence")),
-            plain=plain,
         )
-        return lambda: EndingLexer(rules) if ends else QuotedLexer(rules)
+        return lambda: EndingLexer(rules) if borders.ends else QuotedLexer(rules)
 
 
 def load_strictly(text: str) -> Any:

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from respzoo.content.arguments import BOOLEAN, Argument
-from respzoo.content.base import ContentParser, Lexer, QuotedLexer, QuoteRules, ValueParsers
+from respzoo.content.base import Borders, ContentParser, Lexer, ValueParsers
 from respzoo.content.ending import EndingLexer
+from respzoo.content.quoted import QuotedLexer, QuoteRules
 from respzoo.content.raw_strings import ENDS, RawStringLexer, RawStringRules
-from respzoo.delimiters import Delimiter
 
 __all__ = ["PythonCallList", "read_literal"]
 
@@ -72,31 +72,20 @@ class PythonCallList(ContentParser):
         except ValueError as error:
             raise ValueError(f"not a list of calls: {error}") from error
 
-    def lexer(
-        self,
-        field: str,
-        close: Delimiter | None,
-        *,
-        plain: bool,
-        ends: bool = False,
-        open: Delimiter | None = None,
-        behind: Sequence[Delimiter] = (),
-    ) -> Callable[[], Lexer] | None:
+    def lexer(self, borders: Borders) -> Callable[[], Lexer] | None:
         rules = QuoteRules(
-            field,
-            close,
+            borders,
             quotes="'\"",
             breaks=r"\n\r",
             follow=",)]}:",
             first="" if self._sequence else "[",
-            brackets=("[({", "])}") if ends else (),
+            brackets=("[({", "])}") if borders.ends else (),
             needed=self._sequence,
-            plain=plain,
         )
         if self._raw_strings:
-            raw_rules = RawStringRules(rules, field, close, plain=plain)
+            raw_rules = RawStringRules(rules, borders)
             return lambda: RawStringLexer(raw_rules)
-        return lambda: EndingLexer(rules) if ends else QuotedLexer(rules)
+        return lambda: EndingLexer(rules) if borders.ends else QuotedLexer(rules)
 
 
 def read_literal(text: str, *, as_python: bool = False) -> Any:

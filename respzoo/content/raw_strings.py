@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from respzoo.content.base import QuotedLexer, QuoteRules
+from respzoo.content.base import Borders
+from respzoo.content.quoted import QuotedLexer, QuoteRules
 from respzoo.delimiters import Delimiter, Found, WatchList
 
 __all__ = ["ENDS", "RawStringLexer", "RawStringRules"]
@@ -28,12 +29,12 @@ ENDS = re.compile(rf"(?={_ARGUMENT}|{_LAST}(?:[ \t]*{_CALL}|{_SPACE}\Z))")
 class RawStringRules:
     """The watch lists inside such a string: `inside`, and `behind` a bracket that may have ended it."""
 
-    def __init__(self, rules: QuoteRules, field: str, close: Delimiter | None, *, plain: bool) -> None:
+    def __init__(self, rules: QuoteRules, borders: Borders) -> None:
+        field, plain = borders.field, borders.plain
         self.quoted = rules
         inside = [Delimiter.regex("argument", field, _ARGUMENT), Delimiter.regex("last", field, _LAST)]
-        closers = [] if close is None else [close]
         self.inside = WatchList(inside, plain=plain)
-        self.behind = WatchList([*closers, *inside, Delimiter.regex("call", field, _CALL)], plain=plain)
+        self.behind = WatchList([*borders.closers, *inside, Delimiter.regex("call", field, _CALL)], plain=plain)
 
 
 class RawStringLexer(QuotedLexer):

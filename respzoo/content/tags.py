@@ -11,6 +11,7 @@ from typing import NamedTuple
 import regex
 
 from respzoo.allowance import seconds_for
+from respzoo.content.base import Borders
 from respzoo.delimiters import Delimiter, Found, WatchList
 
 __all__ = ["ENDINGS", "Pair", "PlainTagLexer", "TagLexer", "TagRules", "fullmatch", "may_begin", "search", "starts"]
@@ -31,7 +32,8 @@ class Pair(NamedTuple):
 class TagRules:
     """The watch lists between tags and inside a value; `opening` and `closing` are the tag pattern around its value."""
 
-    def __init__(self, field: str, close: Delimiter, opening: str, closing: str, *, plain: bool) -> None:
+    def __init__(self, borders: Borders, close: Delimiter, opening: str, closing: str) -> None:
+        field, plain = borders.field, borders.plain
         inside = [
             Delimiter.regex("next", field, rf"(?:{closing})\s*?(?:{opening})"),
             Delimiter.regex("end", field, rf"(?:{closing}){ENDINGS}(?P<region_end>{close.pattern.pattern})"),

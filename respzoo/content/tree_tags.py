@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from respzoo.content.balanced_tags import ClosingProofs
+from respzoo.content.base import Borders
 from respzoo.content.tags import TagLexer, may_begin
 from respzoo.delimiters import Delimiter, Found, WatchList
 
@@ -19,18 +20,9 @@ __all__ = ["TreeLexer", "TreeRules"]
 class TreeRules:
     """The watch lists at the region's `start`, `inside` tags, and `quoted`: in a call that is quoted there."""
 
-    def __init__(
-        self,
-        field: str,
-        close: Delimiter,
-        opening: str,
-        closing: str,
-        *,
-        open: Delimiter | None,
-        behind: Sequence[Delimiter],
-        plain: bool,
-    ) -> None:
-        self.proofs = ClosingProofs(field, close, opening, open=open, behind=behind)
+    def __init__(self, borders: Borders, close: Delimiter, opening: str, closing: str) -> None:
+        field, plain = borders.field, borders.plain
+        self.proofs = ClosingProofs(borders, close, opening)
         end = Delimiter.regex("end", field, rf"(?:{closing})\s*?(?P<region_end>{close.pattern.pattern})")
         self.start = WatchList([close, Delimiter.regex("tag", field, opening)], plain=plain)
         self.inside = WatchList([end, *self.proofs.calls, *self.proofs.ends], plain=plain)

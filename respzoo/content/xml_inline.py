@@ -19,10 +19,9 @@ import regex
 from respzoo.allowance import seconds_for
 from respzoo.content.arguments import BOOLEAN, CONTENT, PATTERN, Argument
 from respzoo.content.balanced_tags import BalancedTagLexer, BalancedTagRules
-from respzoo.content.base import ContentParser, Lexer, Raw, ValueParsers
+from respzoo.content.base import Borders, ContentParser, Lexer, Raw, ValueParsers
 from respzoo.content.entities import unescape
 from respzoo.content.tags import Pair, PlainTagLexer, TagLexer, TagRules
-from respzoo.delimiters import Delimiter
 from respzoo.patterns import CharSet, Group, Repeat, Series, Unsupported, read
 
 __all__ = ["XmlInline"]
@@ -112,24 +111,15 @@ class XmlInline(ContentParser):
                 return Raw(text)  # not what it says it is: the schema decides
         return Raw(text, self._value_parser)
 
-    def lexer(
-        self,
-        field: str,
-        close: Delimiter | None,
-        *,
-        plain: bool,
-        ends: bool = False,
-        open: Delimiter | None = None,
-        behind: Sequence[Delimiter] = (),
-    ) -> Callable[[], Lexer] | None:
-        halves = None if self._pattern is None else _halves(self._pattern.pattern)
+    def lexer(self, borders: Borders) -> Callable[[], Lexer] | None:
+        halves, close = None if self._pattern is None else _halves(self._pattern.pattern), borders.close
         if halves is None or close is None:
             return None
         try:
             if self.extended:
-                balance = BalancedTagRules(field, close, *halves, open=open, behind=behind, plain=plain)
+                balance = BalancedTagRules(borders, close, *halves)
                 return lambda: BalancedTagLexer(balance)
-            rules = TagRules(field, close, *halves, plain=plain)
+            rules = TagRules(borders, close, *halves)
         except regex.error:
             return None
         return lambda: PlainTagLexer(rules)

@@ -22,10 +22,9 @@ import regex
 
 from respzoo.allowance import seconds_for
 from respzoo.content.arguments import BOOLEAN, CONTENT, PATTERN, STRING, Argument
-from respzoo.content.base import ContentParser, Lexer, Raw, ValueParser, ValueParsers
+from respzoo.content.base import Borders, ContentParser, Lexer, Raw, ValueParser, ValueParsers
 from respzoo.content.entities import unescape
 from respzoo.content.tree_tags import TreeLexer, TreeRules
-from respzoo.delimiters import Delimiter
 
 __all__ = ["DEEPEST_TREE", "XmlTree"]
 
@@ -85,19 +84,10 @@ class XmlTree(ContentParser):
         except _Unclosed:  # a tag that is opened in a text and never closed is no quoted one
             return _Reader(self, text, quotes=False).root(strict=strict)
 
-    def lexer(
-        self,
-        field: str,
-        close: Delimiter | None,
-        *,
-        plain: bool,
-        ends: bool = False,
-        open: Delimiter | None = None,
-        behind: Sequence[Delimiter] = (),
-    ) -> Callable[[], Lexer] | None:
-        if close is None:
+    def lexer(self, borders: Borders) -> Callable[[], Lexer] | None:
+        if borders.close is None:
             return None
-        rules = TreeRules(field, close, self.opening, self.closing, open=open, behind=behind, plain=plain)
+        rules = TreeRules(borders, borders.close, self.opening, self.closing)
         return lambda: TreeLexer(rules)
 
     def parse_lexed(self, lexer: Lexer | None, text: str, *, strict: bool = False) -> Any:

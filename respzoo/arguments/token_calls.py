@@ -1,0 +1,43 @@
+"""What writers have in common that read a region token by token."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from respzoo.arguments.call import Writer
+from respzoo.arguments.tokens import Syntax, Token, Tokens
+
+__all__ = ["TokenCalls"]
+
+
+class TokenCalls(Writer, ABC):
+    def __init__(self, syntax: Syntax) -> None:
+        super().__init__()
+        self._tokens = Tokens(syntax)
+        self._failed = False
+
+    @property
+    @abstractmethod
+    def _in_value(self) -> bool:
+        """Whether what the tokens tell is written as it comes."""
+
+    @abstractmethod
+    def _token(self, token: Token) -> None:
+        """Take the next one."""
+
+    def quick(self, text: str) -> str | None:
+        if self._failed or not self._in_value:
+            return None
+        shown = self._tokens.quick(text)
+        self.quote = self._tokens.quote
+        return shown
+
+    def text(self, text: str) -> None:
+        self.quote = ""
+        for token in self._tokens.feed(text):
+            if self._failed:
+                return
+            self._token(token)
+        self._failed |= self._tokens.failed
+        if self._in_value and not self._failed:
+            self.quote = self._tokens.quote
