@@ -35,9 +35,9 @@ class Mark(NamedTuple):
     """How many events came before it."""
     kind: Literal["call", "tag", "value"]
     what: Any
-    """`call`: a region begins (its field, what its opener caught, and the tools that type its calls). `tag`: the text that
-    follows is that of the value in this tag (a `Pair` without text), or of none (None). `value`: a tag has ended (a
-    `Pair`)."""
+    """`call`: a region begins (its field, what its opener caught, and the tools that type its calls). `tag`: the text
+    that follows is that of the value in this tag (a `Pair` without text), or of none (None). `value`: a tag has ended
+    (a `Pair`)."""
 
 
 class Loop:
