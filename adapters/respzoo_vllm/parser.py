@@ -16,9 +16,11 @@ from inspect import BoundArguments
 from typing import Any, ClassVar, cast
 
 from respzoo import MessageStream, ResponseTemplate, UnknownModelError
+from respzoo.events import Dropped
 from respzoo.fields import REASONING_NAMES
 from respzoo.message import Delta
 from respzoo_vllm import engine
+from respzoo_vllm.damage import counter, report
 from respzoo_vllm.forced import ForcedCalls
 from respzoo_vllm.plan import (
     CHOICES,
@@ -36,6 +38,7 @@ from respzoo_vllm.spans import SpanReader
 __all__ = ["RespzooParser", "RespzooReasoningParser", "RespzooToolParser", "unified"]
 
 DeltaMessage: Any = engine.DeltaMessage
+END: Delta = {}  # stands behind the last delta of a reply in forced JSON
 
 
 class RespzooReasoningParser(engine.ReasoningParser):
@@ -113,6 +116,8 @@ class ReplyReader(engine.Parser):
         self._forced: ForcedCalls | None = None
         self._show_reasoning = True
         self._called = False
+        # the damage whose text is content
+        self._shown = [name for name in ("malformed", "unfinished") if self.policies[f"on_{name}"] == "content"]
 
     # what vLLM asks before the model writes
 
@@ -224,13 +229,16 @@ class ReplyReader(engine.Parser):
 
     def _finish(self, stream: MessageStream, request: Any, *, streamed: bool) -> list[Delta]:
         deltas = stream.finish()[1]
-        for region in stream.dropped:
-            fate = "is content" if self.policies[f"on_{region['reason']}"] == "content" else "is left out"
-            logger.info("respzoo: %s %s %s: %.400r", region["reason"], region["field"], fate, region["raw"])
+        self._report(stream.dropped)
+        if self._forced is not None:
+            deltas = [*deltas, END]
         if self._tool_parser is not None and request.tools:
             called = self._called or any("tool_calls" in delta for delta in deltas)
             engine.record_tool_parser_invocation(is_tool_called=called, is_streaming=streamed, request=request)
         return deltas
+
+    def _report(self, dropped: Iterable[Dropped]) -> None:
+        report(self._plan.template.name, dropped, self._shown)
 
     def _gather(self, deltas: Iterable[Mapping[str, Any]]) -> tuple[str, str, dict[int, dict[str, Any]]]:
         """The reasoning, the content and the calls (by index) in some deltas."""
@@ -238,7 +246,11 @@ class ReplyReader(engine.Parser):
         content: list[str] = []
         calls: dict[int, dict[str, Any]] = {}
         for delta in deltas:
-            if "reasoning_content" in delta:
+            if delta is END and self._forced is not None:
+                cut = self._forced.end()
+                content.append(cut if "unfinished" in self._shown else "")
+                self._report(self._forced.dropped)
+            elif "reasoning_content" in delta:
                 reasoning.append(delta["reasoning_content"])
             elif "content" in delta:
                 text = delta["content"]
@@ -321,6 +333,7 @@ def unified(given: BoundArguments, stock: Callable[..., Any]) -> Any:
     if found is None:
         return None
     announce(template, model)
+    counter()  # /metrics shows it from the start
     reasoning, tools = found.reasoning_parser_cls, found.tool_parser_cls
     if not harmony:
         grammar = stock_grammar(template.spec)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from respzoo import ResponseTemplate
 from respzoo.guard import marks_of
 from respzoo.spans import Span, stretches
+from respzoo_vllm.damage import raw_suffix
 from respzoo_vllm.plan import Plan, logger
 from respzoo_vllm.prompt import decode
 
@@ -47,4 +48,6 @@ class SpanReader:
 
     def _lose(self, text: str) -> None:
         self.known = False
-        logger.info("respzoo: a delta's text is not that of its ids; quoted markup will be read as markup: %.80r", text)
+        logger.info(
+            "respzoo: a delta's text is not that of its ids; quoted markup will be read as markup%s", raw_suffix(text)
+        )
