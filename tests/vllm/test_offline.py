@@ -1,5 +1,5 @@
-"""The adapter on the Python files of several releases of vLLM (release_cases.py), and canitoolcall's suite through it
-(suite_cases.py), each in a process of its own."""
+"""The adapter on the Python files of several releases of vLLM (release_cases.py, delta_cases.py), and canitoolcall's suite
+through it (suite_cases.py), each in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.offline
 HERE = Path(__file__).parent
 
 
-def run_cases(cases: str, report: Path, *, least: int, release: Path | None = None) -> None:
+def run_cases(*cases: str, report: Path, least: int, release: Path | None = None) -> None:
     path = {} if release is None else {"PYTHONPATH": str(release)}
     run = subprocess.run(
         [
@@ -30,7 +30,7 @@ def run_cases(cases: str, report: Path, *, least: int, release: Path | None = No
             "-p",
             "no:cacheprovider",
             f"--junit-xml={report}",
-            str(HERE / cases),
+            *(str(HERE / case) for case in cases),
         ],
         env={**os.environ, **path, "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
         capture_output=True,
@@ -41,15 +41,16 @@ def run_cases(cases: str, report: Path, *, least: int, release: Path | None = No
     suite = tree.parse(report).getroot().find("testsuite")
     assert suite is not None
     counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
-    print(f"{cases}: {counts['tests']} cases")
+    print(f"{', '.join(cases)}: {counts['tests']} cases")
     assert counts["tests"] > least
     assert counts["failures"] == counts["errors"] == counts["skipped"] == 0
 
 
 @pytest.mark.parametrize("version", sorted(releases.RELEASES))
 def test_release(version: str, tmp_path: Path) -> None:
-    run_cases("release_cases.py", tmp_path / "report.xml", least=80, release=releases.fetch(version))
+    cases = "release_cases.py", "delta_cases.py"
+    run_cases(*cases, report=tmp_path / "report.xml", least=500, release=releases.fetch(version))
 
 
 def test_suite(tmp_path: Path) -> None:
-    run_cases("suite_cases.py", tmp_path / "report.xml", least=3 * 469)
+    run_cases("suite_cases.py", report=tmp_path / "report.xml", least=3 * 469)
