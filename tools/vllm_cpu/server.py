@@ -86,6 +86,12 @@ class Server:
                 time.sleep(0.5)
         raise RuntimeError(f"the server is not up after {PATIENCE:.0f} s:\n{self.log_tail()}")
 
+    @property
+    def pid(self) -> int:
+        """Of the API server; the engine core is its child."""
+        assert self._process is not None
+        return self._process.pid
+
     def log_tail(self, characters: int = 4000) -> str:
         return self.log.read_text(errors="replace")[-characters:]
 
