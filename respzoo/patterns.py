@@ -6,13 +6,25 @@ there is (lookarounds, anchors, back-references, flags) raises `Unsupported`, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import regex
 
-__all__ = ["CharSet", "Choice", "Group", "Node", "Repeat", "Series", "Unsupported", "is_lazy", "is_space", "read"]
+__all__ = [
+    "CharSet",
+    "Choice",
+    "Group",
+    "Node",
+    "Repeat",
+    "Series",
+    "Unsupported",
+    "groups",
+    "is_lazy",
+    "is_space",
+    "read",
+]
 
 
 class Unsupported(ValueError):
@@ -210,6 +222,24 @@ def read(source: str, *, skeleton: bool = False) -> Node:
     if reader.at != len(source):
         raise Unsupported("unbalanced parentheses")
     return tree
+
+
+def groups(node: Node) -> Iterator[Group]:
+    """The capturing groups in a tree."""
+    match node:
+        case CharSet():
+            return
+        case Group():
+            yield node
+            yield from groups(node.item)
+        case Series():
+            for item in node.items:
+                yield from groups(item)
+        case Choice():
+            for branch in node.branches:
+                yield from groups(branch)
+        case Repeat():
+            yield from groups(node.item)
 
 
 def is_lazy(node: Node) -> bool:

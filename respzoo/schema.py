@@ -12,12 +12,12 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from respzoo.content import Raw, load_strictly, settle_raw
 
-__all__ = ["Tool", "Tools", "read_tools"]
+__all__ = ["Tool", "Tools", "pointed", "read_functions", "read_tools"]
 
 Tool = Mapping[str, Any] | Callable[..., Any]
 """A tool as `apply_chat_template` takes it: a JSON schema or a Python function."""
@@ -67,6 +67,14 @@ def read_tools(tools: Iterable[Tool] | None) -> Tools:
         TypeError: a Python function, without transformers to read its schema from its docstring.
     """
     parameters: dict[str, Schema] = {}
+    for function in read_functions(tools):
+        given = function.get("parameters")
+        parameters[function["name"]] = cast("Schema", given) if isinstance(given, Mapping) else {}
+    return Tools(parameters)
+
+
+def read_functions(tools: Iterable[Tool] | None) -> Iterator[Schema]:
+    """What each tool says of its function (`name`, `parameters` and more); raises as `read_tools`."""
     for tool in tools or ():
         schema: Any = tool
         if not isinstance(tool, dict) and (inspect.isfunction(tool) or inspect.ismethod(tool)):
@@ -75,13 +83,8 @@ def read_tools(tools: Iterable[Tool] | None) -> Tools:
             continue
         schema = cast("Schema", schema)
         function: Any = schema.get("function", schema)
-        if not isinstance(function, Mapping):
-            continue
-        function = cast("Schema", function)
-        name, given = function.get("name"), function.get("parameters")
-        if isinstance(name, str):
-            parameters[name] = cast("Schema", given) if isinstance(given, Mapping) else {}
-    return Tools(parameters)
+        if isinstance(function, Mapping) and isinstance(cast("Schema", function).get("name"), str):
+            yield cast("Schema", function)
 
 
 def _function_schema(tool: Callable[..., Any]) -> Any:
@@ -109,7 +112,7 @@ def _resolve(schema: Any, root: Schema) -> list[Schema]:
         found.append(at)
         reference = at.get("$ref")
         if isinstance(reference, str) and reference.startswith("#"):
-            stack.append(_pointed(root, reference))
+            stack.append(pointed(root, reference))
         for union in ("anyOf", "oneOf", "allOf"):
             choices = at.get(union)
             if isinstance(choices, Sequence) and not isinstance(choices, str):
@@ -117,7 +120,8 @@ def _resolve(schema: Any, root: Schema) -> list[Schema]:
     return found
 
 
-def _pointed(root: Schema, reference: str) -> Any:
+def pointed(root: Schema, reference: str) -> Any:
+    """What a reference within a schema (`#/$defs/place`) points at; None where there is nothing."""
     at: Any = root
     for step in reference.lstrip("#").split("/")[1:]:
         step = step.replace("~1", "/").replace("~0", "~")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from respzoo.errors import ParseError
 from respzoo.fields import CompiledTemplate
@@ -13,6 +13,9 @@ from respzoo.parser import ResponseParser, check_choice
 from respzoo.schema import Tool
 from respzoo.spans import Span
 from respzoo.spec import compile_spec
+
+if TYPE_CHECKING:
+    from respzoo.grammar import Built, ToolChoice
 
 __all__ = ["OnMalformed", "ResponseTemplate", "parse_one", "with_source"]
 
@@ -108,6 +111,83 @@ class ResponseTemplate(CompiledTemplate):
     ) -> ResponseParser:
         """A `ResponseParser` for one answer: events."""
         return ResponseParser(self, prefix=prefix, tools=tools, special_tokens=special_tokens)
+
+    def structural_tag(
+        self,
+        tools: Iterable[Tool] | None,
+        *,
+        tool_choice: ToolChoice = "auto",
+        parallel: bool = True,
+        strict: bool | None = None,
+        reasoning: bool = False,
+        prefix: str = "",
+        response_format: Mapping[str, Any] | None = None,
+        stops: Collection[str] = (),
+    ) -> dict[str, Any] | None:
+        """A grammar that makes a model write its calls in this template's own syntax: an xgrammar structural tag.
+
+        Args:
+            tools: as `parse` takes them. The arguments of `{"strict": true}` functions fit their schema.
+            tool_choice: `"auto"` (text and calls), `"required"` (calls only), `"none"`, or one function: its name, or
+                OpenAI's `{"type": "function", "function": {"name": …}}`; that one is called once.
+            parallel: whether more than one call may be made.
+            strict: whether all functions' arguments fit their schemas. By default those of the strict ones do, and
+                where a call is forced those of all that do not say `{"strict": false}`; the others' are any object.
+            reasoning: whether the grammar begins before the reasoning. Engines that let a model reason freely begin
+                behind it.
+            prefix: with `reasoning`, the prompt as text: it may have begun the reasoning.
+            response_format: OpenAI's, or `{"type": "structural_tag", "format": …}`: what the answer is where it is no
+                calls. Forced calls go before it.
+            stops: the texts of the tokens at which the engine stops and that it leaves out: where one closes a call,
+                the call may end without it.
+
+        Returns:
+            `{"type": "structural_tag", "format": …}`, for xgrammar 0.2.1 and later, or None, where nothing is asked of
+            the model or the template cannot be said in a grammar: `structural_tag_reason` says which.
+
+        Raises:
+            ValueError: a tool choice or response format that there is not, or a call is demanded without a tool for it.
+        """
+        return self._structural_tag(
+            tools,
+            tool_choice=tool_choice,
+            parallel=parallel,
+            strict=strict,
+            reasoning=reasoning,
+            prefix=prefix,
+            response_format=response_format,
+            stops=stops,
+        ).tag
+
+    def structural_tag_reason(self, tools: Iterable[Tool] | None, **request: Any) -> str | None:
+        """Why `structural_tag` returns None for the same arguments; None if it does not."""
+        return self._structural_tag(tools, **request).reason
+
+    def _structural_tag(
+        self,
+        tools: Iterable[Tool] | None,
+        *,
+        tool_choice: ToolChoice = "auto",
+        parallel: bool = True,
+        strict: bool | None = None,
+        reasoning: bool = False,
+        prefix: str = "",
+        response_format: Mapping[str, Any] | None = None,
+        stops: Collection[str] = (),
+    ) -> Built:
+        from respzoo.grammar import build  # most never want one
+
+        return build(
+            self,
+            tools,
+            tool_choice=tool_choice,
+            parallel=parallel,
+            strict=strict,
+            reasoning=reasoning,
+            prefix=prefix,
+            response_format=response_format,
+            stops=stops,
+        )
 
     def stream(
         self,

@@ -14,7 +14,7 @@ import regex
 
 from respzoo.problems import Problems
 
-__all__ = ["apply_transform", "check_transform"]
+__all__ = ["Placeholder", "apply_transform", "check_transform", "placeholder"]
 
 _PATH = r"\w+(?:\.\w+)*"
 _PLAIN = regex.compile(rf"\{{({_PATH})\}}")
@@ -36,18 +36,18 @@ def check_transform(problems: Problems, path: str, transform: Any, *, extended: 
             problems.add(path, f"{transform!r} mixes a {{placeholder}} with other text; it must stand alone")
 
 
-class _Placeholder(NamedTuple):
+class Placeholder(NamedTuple):
     paths: tuple[tuple[str, ...], ...]
     optional: bool
 
 
 @lru_cache(1024)
-def _placeholder(text: str, extended: bool) -> _Placeholder | None:
+def placeholder(text: str, extended: bool) -> Placeholder | None:
     match = (_PLACEHOLDER if extended else _PLAIN).fullmatch(text)
     if match is None:
         return None
     paths: list[str] = match[1].split("|")
-    return _Placeholder(tuple(tuple(path.split(".")) for path in paths), bool(match.groupdict().get("optional")))
+    return Placeholder(tuple(tuple(path.split(".")) for path in paths), bool(match.groupdict().get("optional")))
 
 
 def apply_transform(transform: Any, scope: Mapping[str, Any], *, extended: bool = False) -> Any:
@@ -71,7 +71,7 @@ def _fill(transform: Any, scope: Mapping[str, Any], extended: bool) -> Any:
     if isinstance(transform, list):
         items = [_fill(value, scope, extended) for value in cast("list[Any]", transform)]
         return [item for item in items if item is not _ABSENT]
-    named = _placeholder(transform, extended) if isinstance(transform, str) else None
+    named = placeholder(transform, extended) if isinstance(transform, str) else None
     if named is None:
         return transform
     values = [value for path in named.paths if (value := _look_up(path, scope)) is not _ABSENT]

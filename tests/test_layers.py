@@ -45,6 +45,7 @@ LAYERS = (
     ("arguments",),
     ("outbox",),
     ("message",),
+    ("grammar",),
     ("template",),
     ("hookspecs", "installed", "names"),
     ("folders",),

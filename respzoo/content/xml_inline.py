@@ -24,7 +24,7 @@ from respzoo.content.entities import unescape
 from respzoo.content.tags import Pair, PlainTagLexer, TagLexer, TagRules
 from respzoo.patterns import CharSet, Group, Repeat, Series, Unsupported, read
 
-__all__ = ["XmlInline"]
+__all__ = ["XmlInline", "halves"]
 
 
 def _are_types(value: Any) -> bool:
@@ -112,14 +112,14 @@ class XmlInline(ContentParser):
         return Raw(text, self._value_parser)
 
     def lexer(self, borders: Borders) -> Callable[[], Lexer] | None:
-        halves, close = None if self._pattern is None else _halves(self._pattern.pattern), borders.close
-        if halves is None or close is None:
+        tags, close = None if self._pattern is None else halves(self._pattern.pattern), borders.close
+        if tags is None or close is None:
             return None
         try:
             if self.extended:
-                balance = BalancedTagRules(borders, close, *halves)
+                balance = BalancedTagRules(borders, close, *tags)
                 return lambda: BalancedTagLexer(balance)
-            rules = TagRules(borders, close, *halves)
+            rules = TagRules(borders, close, *tags)
         except regex.error:
             return None
         return lambda: PlainTagLexer(rules)
@@ -132,7 +132,7 @@ class XmlInline(ContentParser):
         return self.parse(text, strict=strict)
 
 
-def _halves(source: str) -> tuple[str, str] | None:
+def halves(source: str) -> tuple[str, str] | None:
     """A tag pattern's source before and after its value group; None if it is of another shape."""
     try:
         tree = read(source)

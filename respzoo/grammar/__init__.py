@@ -1,0 +1,17 @@
+"""A template as a grammar: what makes a model write its calls so that the parser finds them.
+
+ebnf.py       rules of a grammar, and what a pattern's tree says in it
+texts.py      free text without a match of some patterns
+schemas.py    JSON Schemas as grammars, in some notation
+notations.py  the notations: JSON in tags, Python, JSON with a model's own marks
+formats.py    xgrammar's structural tags, as dicts
+shapes.py     a transform read backwards
+openers.py    what tells a call from text
+tags.py       arguments in tags
+calls.py      one syntax of a template's calls
+tag.py        the whole message
+"""
+
+from respzoo.grammar.tag import Built, ToolChoice, build
+
+__all__ = ["Built", "ToolChoice", "build"]

@@ -1,0 +1,241 @@
+"""One syntax of a template's calls as formats: its regions, for the tools that may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import Any
+
+import regex
+
+from respzoo.fields import Field
+from respzoo.grammar.ebnf import GAP, Rules, choice, fill, may_be_empty, quote, series, spell
+from respzoo.grammar.formats import Format, either, grammar, json_schema, sequence, star
+from respzoo.grammar.notations import json_between_marks, python
+from respzoo.grammar.openers import Opener, openers_of
+from respzoo.grammar.schemas import Values, alternatives, in_order, properties_of
+from respzoo.grammar.shapes import Shape, Tool, rebased, shape_of
+from respzoo.grammar.tags import InlineTags, TreeTags
+from respzoo.grammar.texts import Texts
+from respzoo.patterns import Node, Series, Unsupported, read
+
+__all__ = ["Syntax"]
+
+_RAW_END = r"'[ \t\n\r]*(?:,[ \t\n\r]*[A-Za-z_][A-Za-z0-9_.\-]*[ \t\n\r]*=|\))"
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*"
+
+
+class Syntax:
+    """How calls are written in one of a template's syntaxes.
+
+    Raises:
+        Unsupported: it cannot be said in a grammar.
+    """
+
+    def __init__(self, field: Field, stops: Collection[str]) -> None:
+        if field.open is None:
+            raise Unsupported("regions without an opener")
+        self.field = field
+        self.openers = openers_of(field.open)
+        self.shape: Shape = shape_of(field, [*field.open.pattern.groupindex, "content"])
+        self._stops = stops
+        args = field.content.args
+        self._marks: Any = args.get("string_delims") or []
+        self._kind = field.content.name
+        if self._kind == "json" and (self._marks or args.get("unquoted_keys")):
+            self._kind = "marked json"
+        if self._kind not in ("json", "marked json", "python-call-list", "xml-inline", "xml-tree"):
+            raise Unsupported(f"arguments in {field.content.name!r}")
+        if self._kind == "python-call-list" and not self.shape.listed:
+            raise Unsupported("calls in Python that are no list")
+        if self._kind != "python-call-list" and self._kind != "json" and not self.shape.in_opener:
+            raise Unsupported("a name that stands among the arguments")
+        if self.shape.in_opener and not any(opener.names for opener in self.openers):
+            raise Unsupported("an opener without the tool's name")
+
+    @property
+    def many(self) -> bool:
+        """Whether several regions of it may follow one another."""
+        return self.field.repeats
+
+    @property
+    def sequence(self) -> bool:
+        """Whether calls follow one another in a region without brackets around them."""
+        return bool(self.field.extended and self.field.content.args.get("sequence"))
+
+    @cached_property
+    def closer(self) -> str:
+        """The region's closer. It may be missing where the value ends the region, and where it is a token at which the
+        engine stops, whose text never comes."""
+        delimiter = self.field.close
+        if delimiter is None:
+            return '""'
+        written = spell(delimiter.tree())
+        texts = delimiter.literals or delimiter.markers()
+        if self.field.ends_with_value or any(text.strip() in self._stops for text in texts):
+            return f"({written})?"
+        return written
+
+    def region(self, opener: Opener, tools: Sequence[Tool], *, single: bool) -> Format:
+        """What follows an opener's head: the rest of the opener, one call (or with lists, if not `single`, several),
+        and the closer."""
+        match self._kind:
+            case "json":
+                return self._json(opener, tools, single=single)
+            case "python-call-list":
+                return self._python(opener, tools, single=single)
+            case _:
+                return self._arguments(opener, tools)
+
+    def sign(self, opener: Opener, tools: Sequence[Tool]) -> Node:
+        """The pattern that tells an opener without a head from text: the tools' names, or the first bracket of the
+        value."""
+        given = () if opener.names else opener.given.items[:1]
+        return fill(Series((*opener.rest.items, *given)), {"name": [tool.name for tool in tools]})
+
+    def beginning(self, opener: Opener, tools: Sequence[Tool]) -> Node:
+        """All that is seen of a call before it is one."""
+        items = (*opener.rest.items, *opener.given.items)
+        start = next((at for at, item in enumerate(items) if not may_be_empty(item)), len(items))
+        return fill(Series(items[start:]), {"name": [tool.name for tool in tools]})
+
+    def behind_sign(self, opener: Opener, tools: Sequence[Tool], *, single: bool) -> Format:
+        """What follows a sign."""
+        if opener.names:
+            return self.region(opener.done(), tools, single=single)
+        if self._kind != "json" or not self.shape.listed or spell(opener.given.items[0]) != '"["':
+            raise Unsupported("calls that begin as text does")
+        return sequence([grammar(f"root ::= {GAP}"), self._open_list(tools, single=single), self._end()])
+
+    # one call a region, or a list of them, as JSON
+
+    def _json(self, opener: Opener, tools: Sequence[Tool], *, single: bool) -> Format:
+        if self.shape.listed:
+            return sequence([_piece(fill(opener.rest, {})), self._json_list(tools, single=single), self._end()])
+        if self.shape.in_opener:
+            calls = [
+                sequence([_piece(opener.named(tool.name)), json_schema(dict(tool.schema)), self._end()])
+                for tool in tools
+            ]
+            return either(calls)
+        values = [json_schema(schema) for tool in tools for schema in self._objects(tool)]
+        return sequence([_piece(fill(opener.rest, {})), either(values), self._end()])
+
+    def _objects(self, tool: Tool) -> list[dict[str, Any]]:
+        """The schemas of one call's object."""
+        parameters = rebased(dict(tool.schema), "#/$defs/parameters")
+        found: list[dict[str, Any]] = []
+        for schema in self.shape.schemas(tool, {"$ref": "#/$defs/parameters"}):
+            found.append({**schema, "$defs": {"parameters": parameters}})
+        return found
+
+    def _open_list(self, tools: Sequence[Tool], *, single: bool) -> Format:
+        """A list of calls behind its opening bracket."""
+        definitions, item = self._items(tools)
+        one = json_schema({**item, "$defs": definitions})
+        more = [] if single else [star(sequence([grammar(f'root ::= {GAP} "," {GAP}'), one]))]
+        return sequence([one, *more, grammar(f'root ::= {GAP} "]"')])
+
+    def _json_list(self, tools: Sequence[Tool], *, single: bool) -> Format:
+        definitions, item = self._items(tools)
+        if self.sequence:
+            one = json_schema({**item, "$defs": definitions})
+            between = grammar(f"root ::= [ \\t]{{0,4}} [,;\\r\\n] {GAP}")
+            return one if single else sequence([one, star(sequence([between, one]))])
+        schema: dict[str, Any] = {"type": "array", "items": item, "minItems": 1, "$defs": definitions}
+        return json_schema({**schema, "maxItems": 1} if single else schema)
+
+    def _items(self, tools: Sequence[Tool]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The definitions and the schema of a list's item."""
+        definitions: dict[str, Any] = {}
+        items: list[dict[str, Any]] = []
+        for number, tool in enumerate(tools):
+            place = f"parameters{number}"
+            definitions[place] = rebased(dict(tool.schema), f"#/$defs/{place}")
+            items += self.shape.schemas(tool, {"$ref": f"#/$defs/{place}"})
+        return definitions, items[0] if len(items) == 1 else {"anyOf": items}
+
+    def _end(self) -> Format:
+        return grammar(f"root ::= {series([GAP, self.closer])}")
+
+    # arguments in a notation of their own
+
+    def _arguments(self, opener: Opener, tools: Sequence[Tool]) -> Format:
+        rules = Rules()
+        calls: list[str] = []
+        if self._kind == "marked json":
+            notation = json_between_marks(
+                rules, self._marks or [['"', '"']], loose=self.field.content.args.get("unquoted_keys") == "loose"
+            )
+
+            def body(tool: Tool) -> str:
+                values = Values(rules, notation, tool.schema)
+                return series(
+                    [
+                        GAP,
+                        choice(
+                            values.object(properties_of(part, tool.schema))
+                            for part in alternatives(tool.schema, tool.schema)
+                        ),
+                        GAP,
+                    ]
+                )
+        else:
+            body = (InlineTags if self._kind == "xml-inline" else TreeTags)(rules, self.field).arguments
+        for tool in tools:
+            calls.append(series([spell(opener.named(tool.name)), body(tool), self.closer]))
+        return grammar(rules.text(choice(calls)))
+
+    def _python(self, opener: Opener, tools: Sequence[Tool], *, single: bool) -> Format:
+        rules = Rules()
+        notation = python(rules)
+        raw = bool(self.field.extended and self.field.content.args.get("raw_strings"))
+        calls: list[str] = []
+        for tool in tools:
+            values = Values(rules, notation, tool.schema)
+            _check_name(tool.name)
+            bodies: list[str] = []
+            for part in alternatives(tool.schema, tool.schema):
+                properties = properties_of(part, tool.schema)
+                pairs = [
+                    (
+                        series([quote(_check_name(key)), '"="', self._python_value(rules, values, schema, tool, raw)]),
+                        needed,
+                    )
+                    for key, schema, needed in properties.named
+                ]
+                other = None
+                if properties.others is not None:
+                    other = series(
+                        [
+                            "[a-zA-Z_] [a-zA-Z0-9_]*",
+                            '"="',
+                            self._python_value(rules, values, properties.others, tool, raw),
+                        ]
+                    )
+                bodies.append(in_order(rules, pairs, other, '"," " "?'))
+            calls.append(series([quote(f"{tool.name}("), choice(bodies), '")"']))
+        call = rules.add(choice(calls), "call")
+        between = f"[ \\t]{{0,4}} [,;\\n] {GAP}" if self.sequence else f'"," {GAP}'
+        listed = call if single else f"{call} ({between} {call})*"
+        if not self.sequence:
+            listed = series(['"["', GAP, listed, GAP, '"]"'])
+        return grammar(rules.text(series([spell(fill(opener.rest, {})), GAP, listed, GAP, self.closer])))
+
+    def _python_value(self, rules: Rules, values: Values, schema: Any, tool: Tool, raw: bool) -> str:
+        value = values.value(schema)
+        if raw and any("string" in part.get("type", "string") for part in alternatives(schema, tool.schema)):
+            inside = Texts([read(_RAW_END)]).without(rules)
+            return choice([value, f'"\'" {inside} "\'"'])
+        return value
+
+
+def _piece(node: Node) -> Format:
+    """A piece of an opener, with white space behind it."""
+    return grammar(f"root ::= {series([spell(node), GAP])}")
+
+
+def _check_name(name: str) -> str:
+    if regex.fullmatch(_NAME, name) is None:
+        raise Unsupported(f"{name!r} cannot be written as a name in Python")
+    return name

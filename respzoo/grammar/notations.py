@@ -1,0 +1,70 @@
+"""The notations in which models write values: JSON within tags, Python, JSON with a model's own marks around strings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from respzoo.grammar.ebnf import Rules, quote, series
+from respzoo.grammar.schemas import Notation
+from respzoo.grammar.texts import Texts
+from respzoo.patterns import read
+
+__all__ = ["json_between_marks", "json_in_tags", "python"]
+
+_JSON_WORDS = {"true": ("true",), "false": ("false",), "null": ("null",)}
+_PYTHON_WORDS = {"true": ("True", "true"), "false": ("False", "false"), "null": ("None", "null")}
+_HEX = "[0-9a-fA-F]"
+# no half of a surrogate pair
+_CODE = f'"u" ([0-9a-cefA-CEF] {_HEX}{{3}} | [dD] [0-7] {_HEX}{{2}})'
+_JSON_ESCAPES = f'(["\\\\/bfnrt] | {_CODE})'
+_PYTHON_ESCAPES = f"([\"'\\\\nrt] | {_CODE})"
+_BARE_KEY = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_LOOSE_KEY = re.compile(r'[^"{}\[\],:\s](?:[^"{}\[\],:\n]*[^"{}\[\],:\s])?')
+_LOOSE, _LOOSE_EDGE = r'[^"{}\[\],:\n\r\t]', r'[^"{}\[\],: \n\r\t]'
+_WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
+
+
+def json_in_tags(rules: Rules, texts: Texts) -> Notation:
+    """JSON whose strings are such texts as they are written: a tag would end with what they exclude."""
+    inside = texts.quoted(rules, '"', _JSON_ESCAPES)
+    string = rules.add(f'"\\"" {inside} "\\""', "string")
+    return Notation(string, _as_json, _as_json, _JSON_WORDS, string)
+
+
+def python(rules: Rules) -> Notation:
+    """Python's literals, strings in either quote."""
+    texts = Texts([read("\\n")])
+    string = rules.add(
+        " | ".join(series([quote(mark), texts.quoted(rules, mark, _PYTHON_ESCAPES), quote(mark)]) for mark in "\"'"),
+        "string",
+    )
+    return Notation(string, _as_python, _as_python, _PYTHON_WORDS, string)
+
+
+def json_between_marks(rules: Rules, marks: Sequence[Sequence[str]], *, loose: bool) -> Notation:
+    """JSON with bare keys (`loose`: of any characters but JSON's own), and strings as they are between a model's own
+    marks."""
+    first, last = marks[0]
+    inside = Texts([read(re.escape(last))]).without(rules)
+    string = rules.add(series([quote(first), inside, quote(last)]), "string")
+
+    def written(text: str) -> list[str]:
+        return [] if last in text else [f"{first}{text}{last}"]
+
+    def key(text: str) -> list[str]:
+        return (
+            [text] if (_LOOSE_KEY if loose else _BARE_KEY).fullmatch(text) else [json.dumps(text, ensure_ascii=False)]
+        )
+
+    word = rules.add(f"{_LOOSE_EDGE} ({_LOOSE}* {_LOOSE_EDGE})?" if loose else _WORD, "word")
+    return Notation(string, written, key, _JSON_WORDS, word, sorts=True)
+
+
+def _as_json(text: str) -> list[str]:
+    return [json.dumps(text, ensure_ascii=False)]
+
+
+def _as_python(text: str) -> list[str]:
+    return list(dict.fromkeys([json.dumps(text, ensure_ascii=False), repr(text)]))

@@ -1,0 +1,254 @@
+"""JSON Schemas as grammars: what a value looks like that fits a schema, in one notation or another.
+
+xgrammar knows this for JSON. Models also write Python (`[f(days=[1, 2], deep=True)]`), JSON with marks of their own
+around strings, and JSON inside tags whose closing tag a string must not imitate. What is said of types, properties,
+items, constants and references goes into the grammar; ranges, lengths, patterns and formats do not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from respzoo.grammar.ebnf import Rules, choice, quote, series
+from respzoo.schema import pointed
+
+__all__ = ["ANY", "Notation", "Properties", "Values", "alternatives", "properties_of", "types_of"]
+
+ANY: Mapping[str, Any] = {}
+"""The schema that says nothing."""
+
+Schema = Mapping[str, Any]
+
+_SPACE = "[ \\t\\r\\n]{0,32}"
+_NUMBERS = {
+    "integer": '"-"? ("0" | [1-9] [0-9]{0,15})',
+    "number": '"-"? ("0" | [1-9] [0-9]{0,15}) ("." [0-9]{1,17})? ([eE] [+\\-]? [0-9]{1,2})?',
+}
+_TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
+_MOST_STEPS = 64  # through references and unions
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How values are written.
+
+    Attributes:
+        string: the rule of any string, marks and all.
+        written: a string's texts; none if it cannot be written.
+        key: an object's key.
+        words: of true, false and null.
+        any_key: the rule of any key.
+        sorts: whether chat templates sort an object's keys.
+    """
+
+    string: str
+    written: Callable[[str], Sequence[str]]
+    key: Callable[[str], Sequence[str]]
+    words: Mapping[str, Sequence[str]]
+    any_key: str
+    sorts: bool = False
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What an object may hold: its keys in order, with their schemas and whether they must be there, and what other
+    keys hold (None: there are no others)."""
+
+    named: Sequence[tuple[str, Any, bool]]
+    others: Any
+
+
+class Values:
+    """Rules for values of one tool's schemas, which its references point into."""
+
+    def __init__(self, rules: Rules, notation: Notation, root: Schema) -> None:
+        self._rules = rules
+        self._notation = notation
+        self._root = root
+        self._known: dict[str, str] = {}
+
+    def value(self, schema: Any) -> str:
+        """The rule of a value that fits a schema."""
+        key = json.dumps(schema, sort_keys=True, default=str)
+        name = self._known.get(key)
+        if name is None:
+            name = self._known[key] = self._rules.reserve("value")
+            self._rules.define(name, choice(self._forms(schema)))
+        return name
+
+    def _forms(self, schema: Any) -> Iterator[str]:
+        for part in alternatives(schema, self._root):
+            named = constants(part)
+            if named is not None:
+                yield from (text for value in named for text in self._constant(value))
+                continue
+            for kind in types_of(part):
+                yield self._of_type(kind, part)
+
+    def _of_type(self, kind: str, schema: Schema) -> str:
+        match kind:
+            case "string":
+                return self._notation.string
+            case "integer" | "number":
+                return self._rules.add(_NUMBERS[kind], kind)
+            case "boolean":
+                return choice(quote(word) for name in ("true", "false") for word in self._notation.words[name])
+            case "null":
+                return choice(map(quote, self._notation.words["null"]))
+            case "array":
+                return self._array(schema)
+            case _:
+                return self.object(properties_of(schema, self._root))
+
+    def _constant(self, value: Any) -> Iterator[str]:
+        if isinstance(value, str):
+            yield from map(quote, self._notation.written(value))
+        elif isinstance(value, bool) or value is None:
+            yield from map(quote, self._notation.words[json.dumps(value)])
+        elif isinstance(value, int | float):
+            yield quote(json.dumps(value))
+        elif isinstance(value, list):
+            items = [choice(self._constant(item)) for item in cast("list[Any]", value)]
+            yield series(['"["', _listed(items), '"]"'])
+        elif isinstance(value, dict):
+            pairs = [
+                series([self._key(key), _SPACE, '":"', _SPACE, choice(self._constant(item))])
+                for key, item in cast("dict[str, Any]", value).items()
+            ]
+            yield series(['"{"', _listed(pairs), '"}"'])
+
+    def _array(self, schema: Schema) -> str:
+        item = self.value(schema.get("items", ANY))
+        low, high = schema.get("minItems", 0), schema.get("maxItems")
+        low = low if isinstance(low, int) else 0
+        more = f'{_SPACE} "," {_SPACE} {item}'
+        if high == 0:
+            return series(['"["', _SPACE, '"]"'])
+        upper = "" if not isinstance(high, int) else str(high - 1)
+        filled = series([_SPACE, item, f"({more}){{{max(low - 1, 0)},{upper}}}", _SPACE])
+        return series(['"["', filled if low else f"({choice([filled, _SPACE])})", '"]"'])
+
+    def object(self, properties: Properties) -> str:
+        """An object with these properties, in their order."""
+        pairs = [
+            (series([self._key(key), _SPACE, '":"', _SPACE, self.value(schema)]), needed)
+            for key, schema, needed in properties.named
+        ]
+        other = None
+        if properties.others is not None:
+            other = series([self._notation.any_key, _SPACE, '":"', _SPACE, self.value(properties.others)])
+        orders = [pairs]
+        if self._notation.sorts:
+            keys = [key for key, _, _ in properties.named]
+            orders.append([pair for _, pair in sorted(zip(keys, pairs, strict=True), key=lambda one: one[0])])
+        separator = series([_SPACE, '","', _SPACE])
+        bodies = [in_order(self._rules, order, other, separator) for order in orders]
+        return series(['"{"', _SPACE, choice(bodies), _SPACE, '"}"'])
+
+    def _key(self, key: str) -> str:
+        return choice(map(quote, self._notation.key(key)))
+
+
+def in_order(rules: Rules, pairs: Sequence[tuple[str, bool]], other: str | None, separator: str) -> str:
+    """These expressions in their order, the ones that need not be there left out at will, then any number of `other`."""
+    rest_first = rest_later = '""'
+    if other is not None:
+        rest_later = f"({separator} {other})*"
+        rest_first = f"({other} {rest_later})?"
+    first, later = rest_first, rest_later
+    for pair, needed in reversed(pairs):
+        with_first, with_later = series([pair, later]), series([separator, pair, later])
+        first = rules.add(with_first if needed else f"{with_first} | {first}", "first")
+        later = rules.add(with_later if needed else f"{with_later} | {later}", "more")
+    return first
+
+
+def _listed(items: Sequence[str]) -> str:
+    parts = [_SPACE]
+    for index, item in enumerate(items):
+        parts += [f'"," {_SPACE}' if index else "", item, _SPACE]
+    return series(parts)
+
+
+def alternatives(schema: Any, root: Schema) -> list[Schema]:
+    """What a schema allows, its references and unions followed; a part that says nothing allows everything."""
+    found: list[Schema] = []
+    stack: list[tuple[Any, Schema]] = [(schema, {})]
+    for _ in range(_MOST_STEPS):
+        if not stack:
+            break
+        at, known = stack.pop(0)
+        if not isinstance(at, Mapping):
+            found.append(known)  # true: anything
+            continue
+        at = cast("Schema", at)
+        own = {**known, **{key: value for key, value in at.items() if key not in ("$ref", "anyOf", "oneOf", "allOf")}}
+        reference = at.get("$ref")
+        unions = [at[union] for union in ("anyOf", "oneOf") if isinstance(at.get(union), Sequence)]
+        parts = at.get("allOf")
+        if isinstance(reference, str) and reference.startswith("#"):
+            stack.insert(0, (pointed(root, reference), own))
+        elif unions:
+            stack[:0] = [(part, own) for part in cast("Sequence[Any]", unions[0])]
+        elif isinstance(parts, Sequence) and parts:
+            merged: dict[str, Any] = {}
+            for part in cast("Sequence[Any]", parts):
+                merged.update(cast("Schema", part) if isinstance(part, Mapping) else {})
+            stack.insert(0, (merged, own))
+        else:
+            found.append(own)
+    return found or [ANY]
+
+
+def constants(schema: Schema) -> list[Any] | None:
+    """The values that a schema names one by one."""
+    if "const" in schema:
+        return [schema["const"]]
+    named = schema.get("enum")
+    return list(cast("Sequence[Any]", named)) if isinstance(named, Sequence) and not isinstance(named, str) else None
+
+
+def types_of(schema: Schema) -> list[str]:
+    """The JSON types that one alternative allows."""
+    declared: Any = schema.get("type")
+    if isinstance(declared, str):
+        found = [declared]
+    elif isinstance(declared, Sequence):
+        found = [name for name in cast("Sequence[Any]", declared) if isinstance(name, str)]
+    elif "properties" in schema or "additionalProperties" in schema:
+        found = ["object"]
+    elif "items" in schema:
+        found = ["array"]
+    else:
+        found = list(_TYPES)
+    found = [name for name in found if name in _TYPES] or list(_TYPES)
+    if "number" in found:
+        found = [name for name in found if name != "integer"]
+    if schema.get("nullable") is True and "null" not in found:
+        found.append("null")
+    return found
+
+
+def properties_of(schema: Schema, root: Schema) -> Properties:
+    """What an object of one alternative may hold. As in xgrammar, an object that names its keys has no others unless
+    it says so."""
+    given: Any = schema.get("properties")
+    named = dict(cast("Schema", given)) if isinstance(given, Mapping) else {}
+    listed: Any = schema.get("required")
+    required = [key for key in cast("Sequence[Any]", listed) if isinstance(key, str)] if _is_list(listed) else []
+    more: Any = schema.get("additionalProperties")
+    others: Any = None
+    if isinstance(more, Mapping):
+        others = more
+    elif more is True or (more is None and not isinstance(given, Mapping)):
+        others = ANY
+    for key in required:
+        named.setdefault(key, others if others is not None else ANY)
+    return Properties([(key, of_key, key in required) for key, of_key in named.items()], others)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)

@@ -1,0 +1,268 @@
+"""Calls whose arguments stand in tags: the regions of `xml-inline` and `xml-tree`.
+
+A text value ends where its closing tag stands and what follows a value follows. So it may hold that tag, and all else
+but what the parser would take for its end: an opening tag, a call, its closing tag with the call's end behind it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from respzoo.content.tags import ENDINGS
+from respzoo.content.xml_inline import halves
+from respzoo.fields import GIVEN_BACK, Field
+from respzoo.grammar.ebnf import GAP, Rules, before, choice, fill, holds, quote, require, series, spell
+from respzoo.grammar.notations import json_in_tags
+from respzoo.grammar.schemas import (
+    ANY,
+    Properties,
+    Values,
+    alternatives,
+    constants,
+    in_order,
+    properties_of,
+    types_of,
+)
+from respzoo.grammar.shapes import Tool
+from respzoo.grammar.texts import Texts
+from respzoo.patterns import Node, Repeat, Series, Unsupported, read
+
+__all__ = ["InlineTags", "TreeTags"]
+
+_SCALARS = ("string", "integer", "number", "boolean", "null")
+_PYTHON_TOO = {"true": ("true", "True"), "false": ("false", "False"), "null": ("null", "None")}
+
+
+class _Tags:
+    """What both kinds share: texts that the parser does not take for the value's end."""
+
+    def __init__(self, rules: Rules, field: Field, opening: str, end: str) -> None:
+        """`opening` is the pattern of an opening tag, `end` that of a closing one and what proves it."""
+        self._rules = rules
+        self._field = field
+        self._texts = _search(field, opening, end)
+        self.text = self._texts.without(rules)
+        self.json = json_in_tags(rules, self._texts)
+
+    def _scalars(
+        self, values: Values, schema: Any, root: Mapping[str, Any], words: Mapping[str, Sequence[str]]
+    ) -> Iterator[tuple[str, str]]:
+        """The type and the text of each value that fits a schema, strings unquoted."""
+        for part in alternatives(schema, root):
+            named = constants(part)
+            if named is not None:
+                for value in named:
+                    yield _kind(value), choice(self._constant(values, value, words))
+                continue
+            kinds = types_of(part)
+            for kind in kinds:
+                match kind:
+                    case "string":
+                        yield kind, self.text
+                    case "boolean":
+                        yield kind, choice(quote(word) for name in ("true", "false") for word in words[name])
+                    case "null":
+                        yield kind, choice(map(quote, words["null"]))
+                    case _:
+                        yield kind, values.value({**part, "type": kind})
+
+    def _constant(self, values: Values, value: Any, words: Mapping[str, Sequence[str]]) -> list[str]:
+        if isinstance(value, str):
+            return [quote(value)] if self._texts.take(value) else []
+        if isinstance(value, bool) or value is None:
+            return [quote(word) for word in words[{True: "true", False: "false", None: "null"}[value]]]
+        return [values.value({"const": value})]
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case None:
+            return "null"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+_MOST_STATES = 400  # of a search; a grammar holds all of them
+
+
+def _search(field: Field, opening: str, end: str) -> Texts:
+    """Texts that hold no opening tag, no call and no end: a search for all of these, or where that is too large, for
+    what they begin with."""
+    proof = read(end)
+    open = None if field.open is None or GIVEN_BACK in field.open.pattern.groupindex else field.open
+    short = [before(read(opening), {"key"}), *([before(open.tree(), {"name", "id"})] if open else [])]
+    try:
+        call = rf"(?:{open.pattern.pattern})\s*(?:{opening}|{_closer(field)})" if open else "(?!)"
+        return Texts([read(opening), *([read(call)] if open else []), proof], most=_MOST_STATES)
+    except Unsupported:
+        return Texts([*(tree for tree in short if tree.items), proof])
+
+
+def _closer(field: Field) -> str:
+    if field.close is None:
+        raise Unsupported("regions of tags that nothing closes")
+    return field.close.pattern.pattern
+
+
+class InlineTags(_Tags):
+    """`xml-inline`: one tag an argument."""
+
+    def __init__(self, rules: Rules, field: Field) -> None:
+        args = field.content.args
+        found = halves(args.get("tag_pattern", ""))
+        if found is None:
+            raise Unsupported("a tag_pattern that is not an opening tag, a value and a closing tag")
+        opening, closing = found
+        super().__init__(rules, field, opening, rf"(?:{closing}){ENDINGS}(?:{_closer(field)})")
+        self._opening, self._closing = read(opening), spell(read(closing))
+        self._source = opening
+        self._escapes = bool(field.extended and args.get("unescape_keys"))
+        types: Mapping[str, Mapping[str, Any]] = (args.get("types") or {}) if field.extended else {}
+        self._types = {name: spec.get("name", "text") for name, spec in types.items()}
+
+    def arguments(self, tool: Tool) -> str:
+        """All the tags of a call."""
+        root = tool.schema
+        values = Values(self._rules, self.json, root)
+        first = alternatives(root, root)
+        bodies: list[str] = []
+        for part in first:
+            properties = properties_of(part, root)
+            pairs = [(self._argument([key], schema, values, root), needed) for key, schema, needed in properties.named]
+            other = None if properties.others is None else self._argument(None, properties.others, values, root)
+            bodies.append(in_order(self._rules, pairs, other, GAP))
+        return series([GAP, choice(bodies), GAP])
+
+    def _argument(self, key: list[str] | None, schema: Any, values: Values, root: Mapping[str, Any]) -> str:
+        """A tag of this key (None: of any) with a value that fits the schema."""
+        given: dict[str, list[str]] = {}
+        if key is not None:
+            given["key"] = [html.escape(key[0])] if self._escapes else key
+            require(self._source, self._opening, "key", given["key"][0])
+        by_type: dict[str | None, list[str]] = {}
+        for kind, text in self._values(schema, values, root):
+            by_type.setdefault(self._type(kind), []).append(text)
+        tags: list[str] = []
+        for name, texts in by_type.items():
+            opening = fill(self._opening, given if name is None else {**given, "type": [name]})
+            tags.append(series([spell(opening), choice(texts), self._closing]))
+        return self._rules.add(choice(tags), "tag")
+
+    def _values(self, schema: Any, values: Values, root: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        words = self.json.words if self._types else _PYTHON_TOO
+        found = list(self._scalars(values, schema, root, words))
+        if not self._types and any(text == self.text for _, text in found):
+            yield "string", self.text  # any other is a text, too
+            return
+        for kind, text in found:
+            yield kind, text if kind == "string" else series(["[ \\t\\r\\n]{0,2}", text, "[ \\t\\r\\n]{0,2}"])
+
+    def _type(self, kind: str) -> str | None:
+        """What a tag says of a value's type."""
+        if not self._types:
+            return None
+        texts = [name for name, parser in self._types.items() if parser == "text"]
+        others = [name for name in self._types if name not in texts]
+        if kind == "string":
+            return texts[0] if texts else None
+        wanted = [kind, "number"] if kind == "integer" else [kind]
+        return next((name for name in wanted if name in others), others[0] if others else None)
+
+
+class TreeTags(_Tags):
+    """`xml-tree`: tags in tags."""
+
+    def __init__(self, rules: Rules, field: Field) -> None:
+        args = field.content.args
+        opening, closing = args["open_tag"], args["close_tag"]
+        super().__init__(rules, field, opening, rf"(?:{closing})\s*(?:{opening}|{closing}|{_closer(field)})")
+        self._source = opening
+        self._opening, self._closing = read(opening), read(closing)
+        self._item: str = args.get("item", "")
+        self._escapes = bool(args.get("unescape_keys"))
+        types: Mapping[str, Any] = args.get("types") or {}
+        self._types = {
+            name: spec if isinstance(spec, str) else spec.get("name", "text") for name, spec in types.items()
+        }
+        self._known: dict[tuple[str, str, str], str] = {}
+
+    def arguments(self, tool: Tool) -> str:
+        """All the tags of a call."""
+        root = tool.schema
+        values = Values(self._rules, self.json, root)
+        parts = alternatives(root, root)
+        return series([GAP, choice(self._object(properties_of(part, root), values, root) for part in parts), GAP])
+
+    def _object(self, properties: Properties, values: Values, root: Mapping[str, Any]) -> str:
+        pairs = [(self._tag(key, schema, values, root), needed) for key, schema, needed in properties.named]
+        other = None if properties.others is None else self._tag("", properties.others, values, root)
+        return in_order(self._rules, pairs, other, GAP)
+
+    def _tag(self, key: str | None, schema: Any, values: Values, root: Mapping[str, Any]) -> str:
+        """A tag with a value that fits the schema. Its key: None is that of an item in a list, "" any."""
+        known = (repr(key), repr(schema), repr(root))
+        name = self._known.get(known)
+        if name is None:
+            name = self._known[known] = self._rules.reserve("tag")
+            tags = [self._framed(key, kind, text) for kind, text in self._held(schema, values, root)]
+            self._rules.define(name, choice(tags))
+        return name
+
+    def _held(self, schema: Any, values: Values, root: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        for part in alternatives(schema, root):
+            kinds = [] if constants(part) is not None else types_of(part)
+            if not kinds:
+                yield from self._scalars(values, part, root, self.json.words)
+            scalars = [kind for kind in kinds if kind in _SCALARS]
+            if scalars and not self._types and "string" in scalars:
+                scalars = ["string"]
+            yield from self._scalars(values, {**part, "type": scalars}, root, self.json.words) if scalars else ()
+            if not self._types and "string" in scalars and "type" in part:
+                continue  # an object or a list would be a text
+            if "array" in kinds:
+                item = self._tag(None, part.get("items", ANY), values, root)
+                low = part.get("minItems", 0)
+                low = low if isinstance(low, int) else 0
+                yield "array", f"{GAP} ({item} {GAP}){{{low},}}" if low else f"{GAP} ({item} {GAP})*"
+            if "object" in kinds:
+                yield "object", series([GAP, self._object(properties_of(part, root), values, root), GAP])
+
+    def _framed(self, key: str | None, kind: str, text: str) -> str:
+        texts: dict[str, list[str]] = {}
+        if self._types:
+            wanted = {"array": "list", "object": "object", "string": "text"}.get(kind, "json")
+            stated = next((name for name, holds in self._types.items() if holds == wanted), None)
+            if stated is None:
+                raise Unsupported(f"tags that state no type for a value of type {kind}")
+            texts["type"] = [stated]
+        if key is None:
+            key = self._item
+            opening = self._opening if key else _omitted(self._opening, "key")
+        else:
+            opening = self._opening
+        if key:
+            written = html.escape(key) if self._escapes else key
+            require(self._source, self._opening, "key", written)
+            texts["key"] = [written]
+        return series([spell(fill(opening, texts)), text, spell(fill(self._closing, texts))])
+
+
+def _omitted(node: Node, name: str) -> Node:
+    """The tree without the optional part that holds this group."""
+    if isinstance(node, Series):
+        return Series(tuple(_omitted(item, name) for item in node.items))
+    if isinstance(node, Repeat) and node.low == 0 and node.high == 1 and holds(node.item, {name}):
+        return Series(())
+    if holds(node, {name}):
+        raise Unsupported("tags that all have a key, and no name for a list's items")
+    return node
