@@ -1,9 +1,8 @@
 """The parsers that vLLM meets.
 
 `RespzooParser` stands where vLLM would compose two: one `respzoo.MessageStream` a reply reads reasoning, content and
-calls, whole replies as one piece. The classes behind the two flags tell the engine core when reasoning is over, and
-vLLM which grammar holds a model to a forced call; what is asked of a grammar (required and named calls, strict tools,
-`parallel_tool_calls=false`) stays vLLM's own doing.
+calls, whole replies as one piece. Before that, it gives vLLM the grammar that holds the model to what a request asks of
+its calls (grammar.py).
 """
 
 # vLLM is not there where types are checked, so what its base classes have is unknown.
@@ -15,86 +14,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import BoundArguments
 from typing import Any, ClassVar, cast
 
-from respzoo import MessageStream, ResponseTemplate, UnknownModelError
+from respzoo import MessageStream, ResponseTemplate
 from respzoo.events import Dropped
-from respzoo.fields import REASONING_NAMES
+from respzoo.fields import CALLS, REASONING_NAMES
 from respzoo.message import Delta
-from respzoo_vllm import engine
+from respzoo_vllm import engine, grammar
 from respzoo_vllm.damage import counter, report
 from respzoo_vllm.forced import ForcedCalls
 from respzoo_vllm.plan import (
     CHOICES,
-    Plan,
     announce,
     find_template,
     is_harmony,
-    logger,
     plan_for,
     policies,
-    stock_grammar,
 )
 from respzoo_vllm.spans import SpanReader
+from respzoo_vllm.split import RespzooReasoningParser, keep_special_tokens
+from respzoo_vllm.tools import tool_dicts
 
-__all__ = ["RespzooParser", "RespzooReasoningParser", "RespzooToolParser", "unified"]
+__all__ = ["RespzooParser", "unified"]
 
 DeltaMessage: Any = engine.DeltaMessage
 END: Delta = {}  # stands behind the last delta of a reply in forced JSON
-
-
-class RespzooReasoningParser(engine.ReasoningParser):
-    """Tells when reasoning is over. In the engine core it is all that there is of respzoo."""
-
-    template: ClassVar[ResponseTemplate | None] = None
-
-    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(tokenizer, *args, **kwargs)
-        self.began_inside = False
-        self._plan: Plan | None = None
-        try:
-            self._plan = plan_for(tokenizer, self.template)
-        except UnknownModelError:
-            # The server has found its template by the model, and so has started; an error here would end the engine.
-            logger.exception("respzoo: grammars will hold reasoning too; RESPZOO_TEMPLATE=path lets every process know")
-        # vLLM's grammars for harmony begin before the reasoning.
-        self._never = self._plan is None or is_harmony(self._plan.template.spec)
-
-    @property
-    def reasoning_start_str(self) -> str | None:
-        return next(iter(self._plan.gate.openers), None) if self._plan else None
-
-    @property
-    def reasoning_end_str(self) -> str | None:
-        return next(iter(self._plan.gate.closers), None) if self._plan else None
-
-    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        if self._never or self._plan is None:
-            return True
-        return self._plan.gate.ended(self._plan.reader.tail(input_ids))
-
-    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
-        return self._never or self._plan is None or self._plan.gate.ended_within(input_ids, delta_ids)
-
-    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
-        return self._plan.gate.count(token_ids, self.began_inside) if self._plan else 0
-
-    def extract_content_ids(self, input_ids: list[int]) -> list[int]:
-        raise NotImplementedError("respzoo reads reasoning, content and calls as one: RespzooParser")
-
-    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        raise NotImplementedError("respzoo reads reasoning, content and calls as one: RespzooParser.parse")
-
-    def extract_reasoning_streaming(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("respzoo reads reasoning, content and calls as one: RespzooParser.parse_delta")
-
-
-class RespzooToolParser(engine.ToolParser):
-    """Carries vLLM's name for the grammar of the template's calls; RespzooParser reads them."""
-
-    def extract_tool_calls(self, model_output: str, request: Any) -> Any:
-        raise NotImplementedError("respzoo reads reasoning, content and calls as one: RespzooParser.parse")
-
-    def extract_tool_calls_streaming(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("respzoo reads reasoning, content and calls as one: RespzooParser.parse_delta")
 
 
 class ReplyReader(engine.Parser):
@@ -102,12 +44,15 @@ class ReplyReader(engine.Parser):
 
     template: ClassVar[ResponseTemplate | None] = None
     policies: ClassVar[Mapping[str, Any]] = {name: allowed[0] for name, allowed in CHOICES.items()}
+    tool_strict_level: Any = None  # before 0.32 vLLM has none
     always_adjust_request = True
+    finished_no_call = False
+    """Whether a streamed reply has ended without one whole call."""
 
     def __init__(self, tokenizer: Any, tools: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools, *args, **kwargs)
         self._plan = plan_for(tokenizer, self.template)
-        self._tools = tools
+        self._model_config = kwargs.get("model_config")
         self._prompt_ids: Sequence[int] | None = None
         self._began_inside = False
         # of the reply that is being streamed
@@ -122,12 +67,39 @@ class ReplyReader(engine.Parser):
     # what vLLM asks before the model writes
 
     def adjust_request(self, request: Any) -> Any:
-        adjusted = cast(Any, super().adjust_request(request))
-        # A marker may be a special token: skipped, it would be gone before we see it.
-        adjusted.skip_special_tokens = False
-        if hasattr(adjusted, "spaces_between_special_tokens"):
-            adjusted.spaces_between_special_tokens = False
-        return adjusted
+        held = self._hold_to_calls(request)
+        return keep_special_tokens(request if held else cast(Any, super().adjust_request(request)))
+
+    def _hold_to_calls(self, request: Any) -> bool:
+        """Let a grammar of the template's own calls hold the model, if the request asks for one and there is one."""
+        if self._tool_parser is None or not request.tools:
+            return False
+        plan, reads = self._plan, self._reasoning_parser is not None
+        harmony = is_harmony(plan.template.spec)
+        hides = grammar.is_chat(request) and not request.include_reasoning
+        inside = None
+        if hides and self._prompt_ids is not None:
+            inside = plan.opens_reasoning(plan.reader.tail(self._prompt_ids))
+        asked = grammar.read(
+            request,
+            level=self.tool_strict_level or 0,
+            hides_reasoning=hides,
+            reads_reasoning=reads,
+            harmony=harmony,
+            inside=inside,
+        )
+        if asked is None:
+            return False
+        if engine.tags_allowed():
+            stops = grammar.stop_texts(plan, self._model_config)
+            found = grammar.grammar_for(plan, asked, reads_reasoning=reads or harmony, stops=stops)
+        else:
+            found = grammar.Grammar(None, "VLLM_ENFORCE_STRICT_TOOL_CALLING=0")
+        if found.tag is None:
+            grammar.say_why_not(plan.template.name, asked, found.reason)
+            return False
+        grammar.set_grammar(request, found.tag)
+        return True
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         self._prompt_ids, self._stream = prompt_token_ids, None
@@ -199,12 +171,12 @@ class ReplyReader(engine.Parser):
         plan = self._plan
         prefix = plan.guess_prefix(output) if prompt_ids is None else plan.reader.tail(prompt_ids)
         calls = self._tool_parser is not None and bool(request.tools) and request.tool_choice != "none"
-        self._forced = self._forced_calls(request.tool_choice) if calls else None
+        self._forced = _forced_calls(request) if calls else None
         template = plan.variant(reasoning=self._reasoning_parser is not None, tools=calls and self._forced is None)
         stream = MessageStream(
             template,
             prefix=prefix,
-            tools=_tool_dicts(request.tools) if calls else None,
+            tools=tool_dicts(request.tools) if calls else None,
             special_tokens=plan.special_tokens,
             **(self.policies if streamed else {**self.policies, "arguments": "complete"}),
         )
@@ -217,21 +189,13 @@ class ReplyReader(engine.Parser):
         self._called = False
         return stream
 
-    def _forced_calls(self, choice: Any) -> ForcedCalls | None:
-        """A reader of the JSON that vLLM forces where it has no grammar for the template's own calls."""
-        if not self._tool_parser.supports_required_and_named:
-            return None
-        if choice == "required":
-            return ForcedCalls(None)
-        if getattr(choice, "type", None) in ("function", "custom"):
-            return ForcedCalls(getattr(choice, "function", choice).name)
-        return None
-
     def _finish(self, stream: MessageStream, request: Any, *, streamed: bool) -> list[Delta]:
-        deltas = stream.finish()[1]
+        message, deltas = stream.finish()
         self._report(stream.dropped)
         if self._forced is not None:
             deltas = [*deltas, END]
+        else:
+            self.finished_no_call = all("status" in call for call in message.get(CALLS) or ())
         if self._tool_parser is not None and request.tools:
             called = self._called or any("tool_calls" in delta for delta in deltas)
             engine.record_tool_parser_invocation(is_tool_called=called, is_streaming=streamed, request=request)
@@ -297,16 +261,12 @@ def _tool_delta(index: int, id: str | None, name: str | None, arguments: list[st
     return engine.DeltaToolCall(index=index, id=id, type="function", function=function)
 
 
-def _tool_dicts(tools: Iterable[Any]) -> list[dict[str, Any]]:
-    """A request's functions as JSON schemas: chat has them under `function`, Responses flat, and other tools beside."""
-    found: list[dict[str, Any]] = []
-    for tool in tools:
-        plain = cast("dict[str, Any]", tool if isinstance(tool, dict) else tool.model_dump(exclude_none=True))
-        if isinstance(plain.get("function"), dict):
-            found.append(plain)
-        elif plain.get("type") == "function":
-            found.append({"type": "function", "function": plain})
-    return found
+def _forced_calls(request: Any) -> ForcedCalls | None:
+    """A reader of the JSON that vLLM forces where no grammar of the template's own calls holds the model."""
+    if not grammar.holds_json(request):
+        return None
+    name = grammar.forced_name(request.tool_choice)
+    return ForcedCalls(name) if name is not None or request.tool_choice == "required" else None
 
 
 class RespzooParser(ReplyReader, engine.DelegatingParser):
@@ -336,11 +296,7 @@ def unified(given: BoundArguments, stock: Callable[..., Any]) -> Any:
     counter()  # /metrics shows it from the start
     reasoning, tools = found.reasoning_parser_cls, found.tool_parser_cls
     if not harmony:
-        grammar = stock_grammar(template.spec)
-        if grammar is not None and not engine.known_structural_tag(grammar):
-            grammar = None
         reasoning = reasoning and type(reasoning.__name__, (reasoning,), {"template": template})
-        tools = tools and type(tools.__name__, (tools,), {"structural_tag_model": grammar})
     bases = (ReplyReader, found) if harmony else (RespzooParser,)
     made: Any = type("RespzooParser", bases, {
         "template": template,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import respzoo
-from respzoo import ResponseTemplate, UnknownModelError
-from respzoo.fields import CALLS
+from respzoo import ResponseParser, ResponseTemplate, UnknownModelError
+from respzoo.fields import REASONING_NAMES
 from respzoo.spans import special_texts
-from respzoo_vllm.prompt import Gate, PromptReader, syntaxes
+from respzoo_vllm.prompt import Gate, PromptReader
 from respzoo_vllm.variant import without
 
-__all__ = ["CHOICES", "Plan", "announce", "find_template", "is_harmony", "plan_for", "policies", "stock_grammar"]
+__all__ = ["CHOICES", "Plan", "announce", "find_template", "is_harmony", "plan_for", "policies"]
 
 logger = logging.getLogger("vllm.respzoo")  # below "vllm", whose handlers vLLM sets up
 _plans: WeakKeyDictionary[Any, dict[int, Plan]] = WeakKeyDictionary()
@@ -38,6 +39,8 @@ class Plan:
         self.special = special_texts(tokenizer)
         self.special_tokens = frozenset(self.special.values())
         self._variants = {(True, True): template}
+        self.grammars: OrderedDict[str, Any] = OrderedDict()  # grammar.py's, by what was asked
+        self.stops: frozenset[str] | None = None
 
     def variant(self, *, reasoning: bool, tools: bool) -> ResponseTemplate:
         """The template without the fields that are not asked for."""
@@ -47,11 +50,19 @@ class Plan:
             self._variants[reasoning, tools] = found
         return found
 
+    def prefix(self, *, inside: bool) -> str:
+        """A prompt that has begun the reasoning, or one that has not."""
+        return self.reader.literal + (self.gate.openers[0] if inside and self.gate.openers else "")
+
+    def opens_reasoning(self, prefix: str) -> bool:
+        """Whether this prompt has begun the reasoning."""
+        return ResponseParser(self.template, prefix=prefix).region in REASONING_NAMES
+
     def guess_prefix(self, output: str) -> str:
         """For a reply whose prompt nobody told us: reasoning that it closes but did not open was opened there."""
         opened = min((at for text in self.gate.openers if (at := output.find(text)) >= 0), default=len(output))
         if self.gate.openers and any(0 <= output.find(text) < opened for text in self.gate.closers):
-            return self.reader.literal + self.gate.openers[0]
+            return self.prefix(inside=True)
         return ""
 
 
@@ -102,14 +113,3 @@ def policies() -> dict[str, Any]:
 
 def is_harmony(spec: Mapping[str, Any]) -> bool:
     return "channel" in str(spec["fields"]) and "<|start|>assistant" in str(spec.get("start_anchor", ""))
-
-
-def stock_grammar(spec: Mapping[str, Any]) -> str | None:
-    """The name of vLLM's own grammar for calls in the syntax of a template, if it has one."""
-    for field in syntaxes(spec, CALLS):
-        opener = str(field.get("open") or field.get("open_pattern") or "")
-        if "<tool_call>" in opener and field.get("content") == "json":
-            return "hermes"
-        if "<function=" in opener and field.get("content") == "xml-inline":
-            return "qwen_3_coder"
-    return None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in ("tools", "tools/vllm_cpu", "tools/bench"):
+for folder in ("tools", "tools/vllm_cpu", "tools/bench", "tests/vllm"):
     sys.path.insert(0, str(ROOT / folder))
 
 if importlib.util.find_spec("vllm") is None:

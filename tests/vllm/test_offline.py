@@ -1,5 +1,5 @@
-"""The adapter on the Python files of several releases of vLLM (release_cases.py, delta_cases.py), and canitoolcall's suite
-through it (suite_cases.py), each in a process of its own."""
+"""The adapter on the Python files of several releases of vLLM (*_cases.py), and canitoolcall's suite through it
+(suite_cases.py), each in a process of its own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_cases(*cases: str, report: Path, least: int, release: Path | None = None
 
 @pytest.mark.parametrize("version", sorted(releases.RELEASES))
 def test_release(version: str, tmp_path: Path) -> None:
-    cases = "release_cases.py", "delta_cases.py"
+    cases = sorted(path.name for path in HERE.glob("*_cases.py") if path.name != "suite_cases.py")
     run_cases(*cases, report=tmp_path / "report.xml", least=500, release=releases.fetch(version))
 
 
