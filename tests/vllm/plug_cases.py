@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import vllm.parser
-from driving import MODEL, both, chat, parser_class
+from driving import MODEL, TOKENIZER, ZURICH, both, chat, parser_class
 
 import respzoo
-from respzoo_vllm import plugin
+from respzoo_vllm import engine, plugin, split
 
 # --------------------------------------------------------------------------------------------------------- the plug
 
@@ -74,8 +78,6 @@ def test_registering_again_changes_nothing() -> None:
 
 
 def test_a_release_that_it_does_not_fit_starts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    from respzoo_vllm import engine
-
     said: list[str] = []
     monkeypatch.setattr(engine, "install", lambda: 1 / 0)
     monkeypatch.setattr(logging.getLogger("vllm.respzoo"), "exception", said.append)
@@ -84,9 +86,92 @@ def test_a_release_that_it_does_not_fit_starts_all_the_same(monkeypatch: pytest.
 
 
 def test_names_that_moved() -> None:
-    from respzoo_vllm import engine
-
     for name in engine.PLACES:
         assert getattr(engine, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         engine.nothing  # noqa: B018
+
+
+# ------------------------------------------------------------------------------------- what a release may change
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    lines: list[str] = []
+    monkeypatch.setattr(logging.getLogger("vllm.respzoo"), "warning", lambda text, *values: lines.append(text % values))
+    monkeypatch.setattr(engine, "_reasons", [])
+    engine.say_that_two_read.cache_clear()
+    yield lines
+    engine.say_that_two_read.cache_clear()
+
+
+def parse_of_to_come(self: Any, model_output: str, *, request: Any) -> Any:
+    """Without what the unified parser needs."""
+
+
+def delta_of_to_come(
+    self: Any, delta_text: str, delta_token_ids: Any, request: Any, prompt_token_ids: Any, chunk: int, *, finished: bool
+) -> Any:
+    """With more than it is known to be given."""
+
+
+@pytest.mark.parametrize(("method", "to_come"), [("parse", parse_of_to_come), ("parse_delta", delta_of_to_come)])
+def test_a_base_that_is_called_otherwise(
+    monkeypatch: pytest.MonkeyPatch, said: list[str], method: str, to_come: Any
+) -> None:
+    """vLLM composes two parsers, and they read as well (split_cases.py has the rest)."""
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.DelegatingParser, method, to_come)
+        found = [parser_class() for _ in range(2)]
+    for cls in found:
+        assert issubclass(cls, engine.DelegatingParser)
+        assert not hasattr(cls, "policies")
+        assert (cls.reasoning_parser_cls, cls.tool_parser_cls) == (
+            split.RespzooReasoningParser,
+            split.RespzooToolParser,
+        )
+        parser = cls(TOKENIZER, chat().tools)
+        assert parser.parse(f"<think>\nHm.\n</think>\n\nLook.{ZURICH}", chat(), enable_auto_tools=True)[:2] == (
+            "Hm.",
+            "Look.",
+        )
+    (line,) = said
+    assert f"DelegatingParser.{method} takes" in line
+    assert hasattr(parser_class(), "policies")
+
+
+def test_a_name_that_moved_to_nobody_knows_where(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+    for name in ("DeltaMessage", "ExtractedToolCallInformation"):
+        monkeypatch.delitem(vars(engine), name, raising=False)
+        *known, _ = engine.PLACES[name]
+        for place in known:
+            monkeypatch.setitem(sys.modules, place, None)
+        assert getattr(engine, name).__name__ == name
+        monkeypatch.delitem(vars(engine), name)
+
+
+def test_a_parser_that_cannot_be_made_is_left_out(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+    import respzoo_vllm
+
+    monkeypatch.delattr(respzoo_vllm, "parser")
+    monkeypatch.setitem(sys.modules, "respzoo_vllm.parser", None)
+    cls = parser_class()
+    assert (cls.reasoning_parser_cls, cls.tool_parser_cls) == (split.RespzooReasoningParser, split.RespzooToolParser)
+    assert len(said) == 1
+
+
+def test_what_it_costs_a_worker() -> None:
+    """The plugin is called before anything else is imported; what it needs is not vLLM's parsers."""
+    code = """
+import sys
+import vllm.plugins
+
+before = set(sys.modules)
+vllm.plugins.load_general_plugins()
+print("\\n".join(set(sys.modules) - before))
+"""
+    alone = {**os.environ, "VLLM_PLUGINS": "respzoo"}  # without vLLM's own plugins
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=alone)
+    ours = {name for name in run.stdout.split() if name.startswith("respzoo")}
+    assert ours == {"respzoo_vllm", "respzoo_vllm.arrival", "respzoo_vllm.engine", "respzoo_vllm.plugin"}
+    assert not [name for name in run.stdout.split() if name.startswith(("vllm.", "openai", "transformers", "xgrammar"))]
