@@ -1,16 +1,20 @@
 """Build the tiny checkpoint: python tools/vllm_cpu/checkpoint.py [FOLDER]   (default: .cache/tiny-checkpoint)
 
-A Qwen3 of two layers, overfitted in about a minute on 2 idle cores until it answers each prompt of scripts.py to the
-letter. Needs torch and transformers, as tools/vllm_cpu/setup.py installs them. Nothing is done if FOLDER is up to date.
+A Qwen3 of two layers, overfitted in about two minutes on 2 idle cores until it answers each prompt of scripts.py to the
+letter. Needs torch, transformers and canitoolcall, as tools/vllm_cpu/setup.py installs them. Nothing is done if FOLDER is up to date.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sys
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +27,17 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".cache" / "tiny-checkpoint"
-MADE = 2  # raise it when a change below makes another checkpoint of the same scripts
-STEPS = 300
+MADE = 3  # raise it when a change below makes another checkpoint of the same scripts
+ROUNDS = 60
+BATCH = 4  # rows, at least
+STEP = 3  # batches
 SURE = 0.9  # how likely the right token must be, everywhere
+NEAR = 0.12  # and where more than one is right, how near to its share
 
 
 def stamp_text() -> str:
-    what = (MADE, scripts.SCRIPTS, scripts.PREFILLED, scripts.FOLLOW_UP, scripts.FOLLOW_UP_ANSWER)
-    text = repr((what, scripts.TOOLS, scripts.CHAT_TEMPLATE))
+    told = {name: value for name, value in vars(scripts).items() if name.isupper()}
+    text = repr((MADE, version("canitoolcall"), sorted(told.items())))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -39,13 +46,24 @@ def up_to_date(folder: Path) -> bool:
     return stamp.exists() and stamp.read_text() == stamp_text()
 
 
+def scenarios() -> dict[str, Any]:
+    from canitoolcall.probe import BUILTIN_SCENARIOS
+
+    return {scenario.id: scenario for scenario in BUILTIN_SCENARIOS}
+
+
 def make_tokenizer() -> Any:
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    corpus = [text for script in scripts.SCRIPTS for text in (script.prompt, script.answer)]
-    # What every prompt repeats is worth tokens of its own: the shorter the rows, the faster the training.
+    corpus = [text for script in scripts.SCRIPTS for text in (script.prompt, script.answer, *script.instead)]
+    corpus += [text for answers in scripts.PROBE.values() for text in answers]
+    corpus = [piece for text in corpus for piece in text.split(scripts.SPELT)]
+    # What prompts repeat is worth tokens of its own: the shorter the rows, the faster the training.
     corpus += ["".join("\n" + json.dumps(tool) for tool in scripts.TOOLS) + "</tools>"] * 8
+    for scenario in scenarios().values():
+        corpus += [json.dumps(tool) for tool in scenario.tools] * 4
+        corpus += [message["content"] for message in scenario.messages if message["content"]] * 3
     corpus += [line for line in scripts.CHAT_TEMPLATE.splitlines() if "{" not in line or "<args" in line] * 8
     corpus += [text for texts in scripts.PREFILLED for text in texts]
     corpus += [scripts.FOLLOW_UP_ANSWER, "system user assistant # Tools <tools> </tools> <tool_response> sunny"]
@@ -55,7 +73,7 @@ def make_tokenizer() -> Any:
     inner.train_from_iterator(
         corpus,
         trainers.BpeTrainer(
-            vocab_size=700, min_frequency=3, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+            vocab_size=900, min_frequency=3, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
         ),
     )
     # As in Qwen3, the markers of reasoning are added tokens, but not special; other than there, those of a call are:
@@ -73,53 +91,100 @@ def make_tokenizer() -> Any:
     return tokenizer
 
 
-def make_rows(tokenizer: Any) -> list[tuple[list[int], list[int]]]:
-    """Pairs of the ids of a prompt and those of its answer."""
-    rows: list[tuple[list[int], list[int]]] = []
+@dataclass
+class Row:
+    """The ids of a prompt and of an answer."""
 
-    def add(messages: list[dict[str, Any]], answer: str, tools: list[dict[str, Any]] | None, **options: Any) -> None:
+    prompt: list[int]
+    answer: list[int]
+    given: int = 0  # so many of the answer's first ids are another row's or the engine's
+    shares: list[float] = field(default_factory=list[float])  # how likely each id is to become
+    weights: list[float] = field(default_factory=list[float])
+
+    def __len__(self) -> int:
+        return len(self.prompt) + len(self.answer)
+
+
+def make_rows(tokenizer: Any) -> list[Row]:
+    rows: list[Row] = []
+
+    def ids(text: str) -> list[int]:
+        return [id for piece in text.split(scripts.SPELT) for id in tokenizer(piece).input_ids]
+
+    def add(messages: Sequence[Any], answers: Iterable[str], tools: Sequence[Any] | None, **options: Any) -> list[int]:
         options.setdefault("add_generation_prompt", True)
-        prompt = tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, **options)
-        rows.append((tokenizer(prompt).input_ids, tokenizer(answer + "<|im_end|>").input_ids))
+        text = tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, **options)
+        prompt = tokenizer(text).input_ids
+        rows.extend(Row(prompt, ids(answer + "<|im_end|>")) for answer in dict.fromkeys(answers))
+        return prompt
 
     for script in scripts.SCRIPTS:
-        for with_tools in script.tools:
+        offered = [scripts.TOOLS if with_tools else None for with_tools in script.tools]
+        for tools in offered + [scripts.STRICT_TOOLS] * script.strict:
             for thinking in script.thinking:
                 options = {} if thinking is None else {"enable_thinking": thinking}
                 messages = [{"role": "user", "content": script.prompt}]
-                add(messages, script.answer, scripts.TOOLS if with_tools else None, **options)
-    for prompt, given, added in scripts.PREFILLED:
-        messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": given}]
+                prompt = add(messages, (script.answer, *script.instead), tools, **options)
+                for count, rest in script.cut:
+                    given = ids(script.answer)[: count + 1] + ids("</think>")
+                    rows.append(Row(prompt, given + ids(rest + "<|im_end|>"), len(given)))
+    for begun, given, added in scripts.PREFILLED:
+        messages = [{"role": "user", "content": begun}, {"role": "assistant", "content": given}]
         options = {"add_generation_prompt": False, "continue_final_message": True}
-        add(messages, added, scripts.TOOLS, **options)
-    add(scripts.FOLLOW_UP, scripts.FOLLOW_UP_ANSWER, scripts.TOOLS)
-    twice = scripts.SCRIPTS[0]
-    add([{"role": "user", "content": twice.prompt}], twice.answer, scripts.STRICT_TOOLS)
+        add(messages, [added], scripts.TOOLS, **options)
+    add(scripts.FOLLOW_UP, [scripts.FOLLOW_UP_ANSWER], scripts.TOOLS)
+    for name, scenario in scenarios().items():
+        add(scenario.messages, scripts.PROBE[name], scenario.tools)
+    weigh(rows)
     return rows
 
 
-def length(row: tuple[list[int], list[int]]) -> int:
-    return len(row[0]) + len(row[1])
+def weigh(rows: list[Row]) -> None:
+    """Where answers to one prompt part, each next one is half as likely as the one before."""
+    seen: dict[int, dict[int, int]] = {}  # what stands before -> what may follow, and in how many rows
+    for row in rows:
+        for before, token in contexts(row):
+            followers = seen.setdefault(before, {})
+            followers[token] = followers.get(token, 0) + 1
+    for row in rows:
+        for before, token in contexts(row):
+            followers = seen[before]
+            weight = 0.5 ** list(followers).index(token)
+            row.shares.append(weight / sum(0.5**rank for rank in range(len(followers))))
+            row.weights.append(weight / followers[token])
 
 
-def in_parts(rows: list[Any], size: int) -> list[list[Any]]:
-    return [rows[start : start + size] for start in range(0, len(rows), size)]
+def contexts(row: Row) -> Iterator[tuple[int, int]]:
+    before = hash(tuple(row.prompt))
+    for at, token in enumerate(row.answer):
+        if at >= row.given:
+            yield before, token
+        before = hash((before, token))
 
 
-def make_batch(rows: list[tuple[list[int], list[int]]], padding: int) -> Any:
-    """Token ids, and the same where they are to be learnt. What pads a row stands behind it, where nothing looks."""
+def in_parts(rows: list[Row]) -> list[list[Row]]:
+    """Parts of like length, with all answers to one prompt in one of them: there they pull against each other."""
+    parts: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: (len(row.prompt), row.prompt)):
+        if not parts or (len(parts[-1]) >= BATCH and row.prompt != parts[-1][-1].prompt):
+            parts.append([])
+        parts[-1].append(row)
+    return parts
+
+
+def make_batch(rows: list[Row], padding: int) -> Any:
+    """Token ids, and what each is worth to learn. What pads a row stands behind it, where nothing looks."""
     import torch
 
-    ids = torch.full((len(rows), max(map(length, rows))), padding)
-    labels = torch.full_like(ids, -100)
-    for at, (prompt, answer) in enumerate(rows):
-        end = len(prompt) + len(answer)
-        ids[at, :end] = torch.tensor(prompt + answer)
-        labels[at, len(prompt) : end] = torch.tensor(answer)
-    return ids, labels
+    ids = torch.full((len(rows), max(map(len, rows))), padding)
+    weights = torch.zeros(ids.shape)
+    for at, row in enumerate(rows):
+        ids[at, : len(row)] = torch.tensor(row.prompt + row.answer)
+        weights[at, len(row.prompt) + row.given : len(row)] = torch.tensor(row.weights)
+    return ids, weights
 
 
-def train(tokenizer: Any, rows: list[tuple[list[int], list[int]]]) -> Any:
+def train(tokenizer: Any, rows: list[Row]) -> Any:
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
@@ -140,45 +205,54 @@ def train(tokenizer: Any, rows: list[tuple[list[int], list[int]]]) -> Any:
         bos_token_id=None,
     )
     model = Qwen3ForCausalLM(config).float()
-    batches = [make_batch(part, tokenizer.pad_token_id) for part in in_parts(sorted(rows, key=length), 4)]
-    answered = sum(len(answer) for _, answer in rows)
+    worth = sum(weight for row in rows for weight in row.weights)
+    # Where answers part, no model is sure: the loss that remains.
+    doubt = sum(
+        -weight * math.log(share) for row in rows for weight, share in zip(row.weights, row.shares, strict=True)
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=STEPS, pct_start=0.1)
+    parts = in_parts(rows)
+    turns = len(parts) // STEP + 1
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=ROUNDS * turns, pct_start=0.1)
     begun = time.time()
-    for step in range(STEPS):
-        loss = 0.0
-        optimizer.zero_grad()
-        for ids, labels in batches:
-            logits = model(ids).logits
-            part = torch.nn.functional.cross_entropy(
-                logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), reduction="sum"
-            )
-            (part / answered).backward()
-            loss += part.item() / answered
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        done = loss < 0.01 and step % 5 == 0 and least_sure(model, rows) > SURE
-        if step % 50 == 0 or done:
-            print(f"[checkpoint] step {step}, loss {loss:.4f}, {time.time() - begun:.0f} s", flush=True)
-        if done:
-            return model.eval()
-    raise SystemExit(f"the checkpoint has not learnt its answers in {STEPS} steps")
+    again: list[list[Row]] = []  # what is not learnt yet, and so is read twice
+    for turn in range(ROUNDS):
+        loss = -doubt
+        shuffled = [parts[at] for at in torch.randperm(len(parts)).tolist()] + again
+        for start in range(turns):
+            taken = [make_batch(part, tokenizer.pad_token_id) for part in shuffled[start::turns]]
+            share = sum(weights.sum().item() for _, weights in taken)
+            optimizer.zero_grad()
+            for ids, weights in taken:
+                # Only what is learnt needs the head, which is the dearest part.
+                kept = weights[:, 1:] > 0
+                hidden = model.model(ids).last_hidden_state[:, :-1][kept]
+                each = torch.nn.functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][kept], reduction="none")
+                part = (each * weights[:, 1:][kept]).sum()
+                (part / share).backward()
+                loss += part.item()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+        if turn % 10 == 0:
+            print(f"[checkpoint] round {turn}, loss {loss / worth:.4f}, {time.time() - begun:.0f} s", flush=True)
+        if turn >= ROUNDS // 2 and turn % 3 == 0:
+            again = [part for part in parts if not all(has_learnt(model, row) for row in part)]
+            print(f"[checkpoint] round {turn}, {len(again)} of {len(parts)} batches are not sure yet", flush=True)
+            if not again:
+                return model.eval()
+    raise SystemExit(f"the checkpoint has not learnt its answers in {ROUNDS} rounds")
 
 
-def least_sure(model: Any, rows: list[tuple[list[int], list[int]]]) -> float:
-    """How likely the model finds the least likely token of all answers, each after the right ones before it."""
+def has_learnt(model: Any, row: Row) -> bool:
+    """Whether the model finds each token of an answer as likely as it is to be, after the right ones before it."""
     import torch
 
-    least = 1.0
     with torch.no_grad():
-        for prompt, answer in rows:
-            logits = model(torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1]
-            right = logits.softmax(-1)[torch.arange(len(answer)), torch.tensor(answer)]
-            least = min(least, right.min().item())
-            if least < SURE:
-                break
-    return least
+        logits = model(torch.tensor([row.prompt + row.answer])).logits[0, len(row.prompt) - 1 : -1]
+        found = logits.softmax(-1)[torch.arange(len(row.answer)), torch.tensor(row.answer)][row.given :]
+    wanted = torch.tensor(row.shares)
+    return bool(torch.where(wanted == 1, found > SURE, (found - wanted).abs() < NEAR).all())
 
 
 def build(folder: Path = FOLDER) -> Path:
