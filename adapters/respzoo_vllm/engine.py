@@ -167,8 +167,8 @@ def install() -> None:
     when_imported("vllm.tool_parsers", _know_tools)
     when_imported("vllm.parser.parser_manager", _plug)
     chat = "vllm.entrypoints.openai.chat_completion"
-    when_imported(f"{chat}.serving", _mend_whole)
-    when_imported(f"{chat}.stream_processor", _mend_streamed)
+    when_imported(f"{chat}.serving", _mend_serving)
+    when_imported(f"{chat}.stream_processor", _mend_streams)
 
 
 def _know_reasoning(module: Any) -> None:
@@ -179,16 +179,16 @@ def _know_tools(module: Any) -> None:
     module.ToolParserManager.register_lazy_module(NAME, "respzoo_vllm.split", "RespzooToolParser")
 
 
-def _mend_whole(module: Any) -> None:
+def _mend_serving(module: Any) -> None:
     from respzoo_vllm import ending
 
-    ending.mend_whole(module)
+    ending.mend_serving(module)
 
 
-def _mend_streamed(module: Any) -> None:
+def _mend_streams(module: Any) -> None:
     from respzoo_vllm import ending
 
-    ending.mend_streamed(module)
+    ending.mend_streams(module)
 
 
 def _plug(module: Any) -> None:

@@ -20,6 +20,7 @@ from respzoo.fields import CALLS, REASONING_NAMES
 from respzoo.message import Delta
 from respzoo_vllm import engine, grammar
 from respzoo_vllm.damage import counter, report
+from respzoo_vllm.ending import no_call
 from respzoo_vllm.forced import ForcedCalls
 from respzoo_vllm.plan import (
     CHOICES,
@@ -46,8 +47,7 @@ class ReplyReader(engine.Parser):
     policies: ClassVar[Mapping[str, Any]] = {name: allowed[0] for name, allowed in CHOICES.items()}
     tool_strict_level: Any = None  # before 0.32 vLLM has none
     always_adjust_request = True
-    finished_no_call = False
-    """Whether a streamed reply has ended without one whole call."""
+    reads_as_one = True
 
     def __init__(self, tokenizer: Any, tools: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools, *args, **kwargs)
@@ -194,8 +194,8 @@ class ReplyReader(engine.Parser):
         self._report(stream.dropped)
         if self._forced is not None:
             deltas = [*deltas, END]
-        else:
-            self.finished_no_call = all("status" in call for call in message.get(CALLS) or ())
+        # forced calls are sent when they are whole
+        no_call.set(self._forced is None and all("status" in call for call in message.get(CALLS) or ()))
         if self._tool_parser is not None and request.tools:
             called = self._called or any("tool_calls" in delta for delta in deltas)
             engine.record_tool_parser_invocation(is_tool_called=called, is_streaming=streamed, request=request)

@@ -21,8 +21,8 @@ VLLM = "0.32.0"
 TORCH = "2.13.0"
 # What a CPU does without, and setuptools, whose two pins contradict each other from Python 3.12 on.
 LEFT_OUT = {"torch", "torchaudio", "torchvision", "torchcodec", "intel-openmp", "setuptools"}
-# What the tests, the checkpoint maker and the bench use beside vLLM.
-EXTRAS = ["pytest>=8", "pytest-timeout", "openai>=2.25", "httpx", "dashscope", "rich", "canitoolcall==0.1.1"]
+# What the tests, the checkpoint maker and the bench use beside vLLM; orjson is needed by the Python files of 0.33.
+EXTRAS = ["pytest>=8", "pytest-timeout", "openai>=2.25", "httpx", "dashscope", "rich", "canitoolcall==0.1.1", "orjson"]
 
 
 def say(text: str) -> None:
