@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from respzoo.grammar.ebnf import GAP, Rules, choice, fill, may_be_empty, quote, 
 from respzoo.grammar.formats import Format, either, grammar, json_schema, sequence, star
 from respzoo.grammar.notations import json_between_marks, python
 from respzoo.grammar.openers import Opener, openers_of
-from respzoo.grammar.schemas import Values, alternatives, in_order, properties_of
+from respzoo.grammar.schemas import Properties, Values, alternatives, in_order, properties_of, types_of
 from respzoo.grammar.shapes import Shape, Tool, rebased, shape_of
 from respzoo.grammar.tags import InlineTags, TreeTags
 from respzoo.grammar.texts import Texts
@@ -22,6 +22,7 @@ from respzoo.patterns import Node, Series, Unsupported, read
 __all__ = ["Syntax"]
 
 _RAW_END = r"'[ \t\n\r]*(?:,[ \t\n\r]*[A-Za-z_][A-Za-z0-9_.\-]*[ \t\n\r]*=|\))"
+_WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*"
 
 
@@ -111,33 +112,32 @@ class Syntax:
 
     def _json(self, opener: Opener, tools: Sequence[Tool], *, single: bool) -> Format:
         if self.shape.listed:
-            return sequence([_piece(fill(opener.rest, {})), self._json_list(tools, single=single), self._end()])
+            begin = _piece(fill(opener.rest, {}), opener)
+            return sequence([begin, self._json_list(tools, single=single, bare=opener.looks_at_keys), self._end()])
         if self.shape.in_opener:
             calls = [
-                sequence([_piece(opener.named(tool.name)), json_schema(dict(tool.schema)), self._end()])
+                sequence([_piece(opener.named(tool.name), opener), json_schema(dict(tool.schema)), self._end()])
                 for tool in tools
             ]
             return either(calls)
-        values = [json_schema(schema) for tool in tools for schema in self._objects(tool)]
-        return sequence([_piece(fill(opener.rest, {})), either(values), self._end()])
+        values = [json_schema(schema) for tool in tools for schema in self._objects(tool, bare=opener.looks_at_keys)]
+        return sequence([_piece(fill(opener.rest, {}), opener), either(values), self._end()])
 
-    def _objects(self, tool: Tool) -> list[dict[str, Any]]:
+    def _objects(self, tool: Tool, *, bare: bool) -> list[dict[str, Any]]:
         """The schemas of one call's object."""
         parameters = rebased(dict(tool.schema), "#/$defs/parameters")
-        found: list[dict[str, Any]] = []
-        for schema in self.shape.schemas(tool, {"$ref": "#/$defs/parameters"}):
-            found.append({**schema, "$defs": {"parameters": parameters}})
-        return found
+        written = self.shape.schemas(tool, {"$ref": "#/$defs/parameters"}, bare=bare)
+        return [{**schema, "$defs": {"parameters": parameters}} for schema in written]
 
     def _open_list(self, tools: Sequence[Tool], *, single: bool) -> Format:
         """A list of calls behind its opening bracket."""
-        definitions, item = self._items(tools)
+        definitions, item = self._items(tools, bare=True)
         one = json_schema({**item, "$defs": definitions})
         more = [] if single else [star(sequence([grammar(f'root ::= {GAP} "," {GAP}'), one]))]
         return sequence([one, *more, grammar(f'root ::= {GAP} "]"')])
 
-    def _json_list(self, tools: Sequence[Tool], *, single: bool) -> Format:
-        definitions, item = self._items(tools)
+    def _json_list(self, tools: Sequence[Tool], *, single: bool, bare: bool) -> Format:
+        definitions, item = self._items(tools, bare=bare)
         if self.sequence:
             one = json_schema({**item, "$defs": definitions})
             between = grammar(f"root ::= [ \\t]{{0,4}} [,;\\r\\n] {GAP}")
@@ -145,14 +145,14 @@ class Syntax:
         schema: dict[str, Any] = {"type": "array", "items": item, "minItems": 1, "$defs": definitions}
         return json_schema({**schema, "maxItems": 1} if single else schema)
 
-    def _items(self, tools: Sequence[Tool]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _items(self, tools: Sequence[Tool], *, bare: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """The definitions and the schema of a list's item."""
         definitions: dict[str, Any] = {}
         items: list[dict[str, Any]] = []
         for number, tool in enumerate(tools):
             place = f"parameters{number}"
             definitions[place] = rebased(dict(tool.schema), f"#/$defs/{place}")
-            items += self.shape.schemas(tool, {"$ref": f"#/$defs/{place}"})
+            items += self.shape.schemas(tool, {"$ref": f"#/$defs/{place}"}, bare=bare)
         return definitions, items[0] if len(items) == 1 else {"anyOf": items}
 
     def _end(self) -> Format:
@@ -162,59 +162,32 @@ class Syntax:
 
     def _arguments(self, opener: Opener, tools: Sequence[Tool]) -> Format:
         rules = Rules()
-        calls: list[str] = []
-        if self._kind == "marked json":
-            notation = json_between_marks(
-                rules, self._marks or [['"', '"']], loose=self.field.content.args.get("unquoted_keys") == "loose"
-            )
-
-            def body(tool: Tool) -> str:
-                values = Values(rules, notation, tool.schema)
-                return series(
-                    [
-                        GAP,
-                        choice(
-                            values.object(properties_of(part, tool.schema))
-                            for part in alternatives(tool.schema, tool.schema)
-                        ),
-                        GAP,
-                    ]
-                )
-        else:
-            body = (InlineTags if self._kind == "xml-inline" else TreeTags)(rules, self.field).arguments
-        for tool in tools:
-            calls.append(series([spell(opener.named(tool.name)), body(tool), self.closer]))
+        body: Callable[[Tool], str]
+        match self._kind:
+            case "xml-inline":
+                body = InlineTags(rules, self.field).arguments
+            case "xml-tree":
+                body = TreeTags(rules, self.field).arguments
+            case _:
+                body = self._marked(rules)
+        calls = [series([spell(opener.named(tool.name)), body(tool), self.closer]) for tool in tools]
         return grammar(rules.text(choice(calls)))
+
+    def _marked(self, rules: Rules) -> Callable[[Tool], str]:
+        """What writes a call's arguments as JSON with marks of the model's own."""
+        loose = self.field.content.args.get("unquoted_keys") == "loose"
+        notation = json_between_marks(rules, self._marks or [['"', '"']], loose=loose)
+
+        def body(tool: Tool) -> str:
+            values, root = Values(rules, notation, tool.schema), tool.schema
+            return series([GAP, choice(values.object(part) for part in _objects(root)), GAP])
+
+        return body
 
     def _python(self, opener: Opener, tools: Sequence[Tool], *, single: bool) -> Format:
         rules = Rules()
-        notation = python(rules)
-        raw = bool(self.field.extended and self.field.content.args.get("raw_strings"))
-        calls: list[str] = []
-        for tool in tools:
-            values = Values(rules, notation, tool.schema)
-            _check_name(tool.name)
-            bodies: list[str] = []
-            for part in alternatives(tool.schema, tool.schema):
-                properties = properties_of(part, tool.schema)
-                pairs = [
-                    (
-                        series([quote(_check_name(key)), '"="', self._python_value(rules, values, schema, tool, raw)]),
-                        needed,
-                    )
-                    for key, schema, needed in properties.named
-                ]
-                other = None
-                if properties.others is not None:
-                    other = series(
-                        [
-                            "[a-zA-Z_] [a-zA-Z0-9_]*",
-                            '"="',
-                            self._python_value(rules, values, properties.others, tool, raw),
-                        ]
-                    )
-                bodies.append(in_order(rules, pairs, other, '"," " "?'))
-            calls.append(series([quote(f"{tool.name}("), choice(bodies), '")"']))
+        write = _PythonArguments(rules, raw=bool(self.field.extended and self.field.content.args.get("raw_strings")))
+        calls = [series([quote(f"{_as_name(tool.name)}("), write.all(tool), '")"']) for tool in tools]
         call = rules.add(choice(calls), "call")
         between = f"[ \\t]{{0,4}} [,;\\n] {GAP}" if self.sequence else f'"," {GAP}'
         listed = call if single else f"{call} ({between} {call})*"
@@ -222,20 +195,47 @@ class Syntax:
             listed = series(['"["', GAP, listed, GAP, '"]"'])
         return grammar(rules.text(series([spell(fill(opener.rest, {})), GAP, listed, GAP, self.closer])))
 
-    def _python_value(self, rules: Rules, values: Values, schema: Any, tool: Tool, raw: bool) -> str:
+
+class _PythonArguments:
+    """The keyword arguments of Python calls. `raw`: a string in single quotes is as it stands."""
+
+    def __init__(self, rules: Rules, *, raw: bool) -> None:
+        self._rules = rules
+        self._notation = python(rules)
+        self._raw = f'"\'" {Texts([read(_RAW_END)]).without(rules)} "\'"' if raw else ""
+
+    def all(self, tool: Tool) -> str:
+        values = Values(self._rules, self._notation, tool.schema)
+        bodies: list[str] = []
+        for properties in _objects(tool.schema):
+            pairs = [
+                (series([quote(f"{_as_name(key)}="), self._value(values, schema, tool)]), needed)
+                for key, schema, needed in properties.named
+            ]
+            others = properties.others
+            other = None if others is None else series([_WORD, '"="', self._value(values, others, tool)])
+            bodies.append(in_order(self._rules, pairs, other, '"," " "?'))
+        return choice(bodies)
+
+    def _value(self, values: Values, schema: Any, tool: Tool) -> str:
         value = values.value(schema)
-        if raw and any("string" in part.get("type", "string") for part in alternatives(schema, tool.schema)):
-            inside = Texts([read(_RAW_END)]).without(rules)
-            return choice([value, f'"\'" {inside} "\'"'])
+        if self._raw and any("string" in types_of(part) for part in alternatives(schema, tool.schema)):
+            return choice([value, self._raw])
         return value
 
 
-def _piece(node: Node) -> Format:
-    """A piece of an opener, with white space behind it."""
-    return grammar(f"root ::= {series([spell(node), GAP])}")
+def _objects(root: Mapping[str, Any]) -> list[Properties]:
+    """The objects that a tool's schema allows."""
+    return [properties_of(part, root) for part in alternatives(root, root)]
 
 
-def _check_name(name: str) -> str:
+def _piece(node: Node, opener: Opener) -> Format:
+    """A piece of an opener, with white space behind it where it does not look at what comes there."""
+    behind = spell(opener.before_value) if opener.given.items else GAP
+    return grammar(f"root ::= {series([spell(node), behind])}")
+
+
+def _as_name(name: str) -> str:
     if regex.fullmatch(_NAME, name) is None:
         raise Unsupported(f"{name!r} cannot be written as a name in Python")
     return name

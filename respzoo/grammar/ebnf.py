@@ -19,7 +19,6 @@ __all__ = [
     "choice",
     "fill",
     "holds",
-    "literal",
     "may_be_empty",
     "quote",
     "require",
@@ -126,7 +125,7 @@ def _class_of(node: CharSet) -> str:
     return char_class([char for char in [*_ASCII, *named] if accepts(char)], others=False)
 
 
-def literal(text: str) -> Series:
+def _literal(text: str) -> Series:
     """The tree of a pattern that matches this text."""
     return Series(tuple(CharSet("", char, char.isspace()) for char in text))
 
@@ -138,8 +137,8 @@ def fill(node: Node, texts: Mapping[str, Sequence[str]]) -> Node:
         case CharSet():
             return node
         case Group():
-            if node.name in texts:
-                return Choice(tuple(map(literal, texts[node.name])))
+            if node.name is not None and node.name in texts:
+                return Choice(tuple(map(_literal, texts[node.name])))
             return fill(node.item, texts)
         case Series():
             return Series(tuple(fill(item, texts) for item in node.items))

@@ -1,4 +1,4 @@
-"""The notations in which models write values: JSON within tags, Python, JSON with a model's own marks around strings."""
+"""How models write values: JSON within tags, Python, JSON with a model's own marks around strings."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def json_between_marks(rules: Rules, marks: Sequence[Sequence[str]], *, loose: b
     def written(text: str) -> list[str]:
         return [] if last in text else [f"{first}{text}{last}"]
 
+    bare = _LOOSE_KEY if loose else _BARE_KEY
+
     def key(text: str) -> list[str]:
-        return (
-            [text] if (_LOOSE_KEY if loose else _BARE_KEY).fullmatch(text) else [json.dumps(text, ensure_ascii=False)]
-        )
+        return [text] if bare.fullmatch(text) else [json.dumps(text, ensure_ascii=False)]
 
     word = rules.add(f"{_LOOSE_EDGE} ({_LOOSE}* {_LOOSE_EDGE})?" if loose else _WORD, "word")
     return Notation(string, written, key, _JSON_WORDS, word, sorts=True)

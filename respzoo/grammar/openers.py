@@ -13,12 +13,12 @@ import regex
 
 from respzoo.delimiters import Delimiter
 from respzoo.fields import GIVEN_BACK
-from respzoo.grammar.ebnf import fill, holds, may_be_empty, require
+from respzoo.grammar.ebnf import fill, holds, may_be_empty, require, spell
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series
 
 __all__ = ["Opener", "distinct", "openers_of"]
 
-_MARKER = regex.compile(r"[<\[{|]")
+_MARKER = regex.compile(r"[<\[{|]|=\w+\.")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,18 @@ class Opener:
         """
         if self.names:
             require(self.source, self.rest, "name", name)
-        return fill(self.rest, {"name": [name]})
+        return fill(_apart(self.rest), {"name": [name]})
+
+    @property
+    def before_value(self) -> Series:
+        """What may stand between the opener and the value that it looks at."""
+        spaces = [item for item in self.given.items[:1] if isinstance(item, Repeat) and spell(item).startswith("[ ")]
+        return Series(tuple(spaces))
+
+    @property
+    def looks_at_keys(self) -> bool:
+        """Whether it looks at a JSON object's first keys."""
+        return '"' in _letters(self.given)
 
     @property
     def names(self) -> bool:
@@ -123,6 +134,18 @@ def _split(items: tuple[Node, ...], given: Series, source: str) -> Opener:
     if (names or given.items) and not _MARKER.search(_letters(head)):
         return Opener(Series(()), None, Series(items), given, source)
     return Opener(Series(items[:start]), head, Series(items[end:]), given, source)
+
+
+def _apart(series: Series) -> Series:
+    """The series with white space between a name and anything that may follow it: the name must end there."""
+    items = list(series.items)
+    for at, item in enumerate(items[:-1]):
+        follows = items[at + 1]
+        if isinstance(item, Group) and item.name == "name" and isinstance(follows, Repeat) and follows.low == 0:
+            loose = isinstance(follows.item, CharSet) and follows.item.literal is None and not follows.item.spaces_only
+            if loose:
+                items[at + 1] = Choice((Series(()), Series((CharSet(" ", " ", spaces_only=True), follows))))
+    return Series(tuple(items))
 
 
 def _letters(node: Node) -> str:

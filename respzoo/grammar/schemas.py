@@ -15,7 +15,17 @@ from typing import Any, cast
 from respzoo.grammar.ebnf import Rules, choice, quote, series
 from respzoo.schema import pointed
 
-__all__ = ["ANY", "Notation", "Properties", "Values", "alternatives", "properties_of", "types_of"]
+__all__ = [
+    "ANY",
+    "Notation",
+    "Properties",
+    "Values",
+    "alternatives",
+    "constants",
+    "in_order",
+    "properties_of",
+    "types_of",
+]
 
 ANY: Mapping[str, Any] = {}
 """The schema that says nothing."""
@@ -153,7 +163,7 @@ class Values:
 
 
 def in_order(rules: Rules, pairs: Sequence[tuple[str, bool]], other: str | None, separator: str) -> str:
-    """These expressions in their order, the ones that need not be there left out at will, then any number of `other`."""
+    """These expressions in their order, those that need not be there left out at will, and any number of `other`."""
     rest_first = rest_later = '""'
     if other is not None:
         rest_later = f"({separator} {other})*"
@@ -242,7 +252,7 @@ def properties_of(schema: Schema, root: Schema) -> Properties:
     more: Any = schema.get("additionalProperties")
     others: Any = None
     if isinstance(more, Mapping):
-        others = more
+        others = cast("Schema", more)
     elif more is True or (more is None and not isinstance(given, Mapping)):
         others = ANY
     for key in required:

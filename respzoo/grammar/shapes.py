@@ -5,15 +5,31 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from respzoo.fields import Field
 from respzoo.patterns import Unsupported
 from respzoo.transform import placeholder
 
-__all__ = ["Shape", "Tool", "rebased", "shape_of"]
+__all__ = ["Shape", "Tool", "opened", "rebased", "shape_of"]
 
 Path = tuple[str, ...]
+
+
+_SAYS_WHAT = (
+    "properties",
+    "additionalProperties",
+    "patternProperties",
+    "unevaluatedProperties",
+    "$ref",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "enum",
+    "const",
+)
+_ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 
 
 @dataclass(frozen=True)
@@ -24,10 +40,10 @@ class Tool:
     parameters: Mapping[str, Any]
     exact: bool
 
-    @property
+    @cached_property
     def schema(self) -> Mapping[str, Any]:
         """The schema that its arguments are held to."""
-        return self.parameters if self.exact and self.parameters else {"type": "object"}
+        return opened(self.parameters) if self.exact and self.parameters else _ANY_OBJECT
 
 
 @dataclass(frozen=True)
@@ -48,8 +64,9 @@ class Shape:
         """Whether the opener holds the name, and the region's value is the arguments."""
         return not self.names and not self.pairs
 
-    def schemas(self, tool: Tool, parameters: Any) -> Iterator[dict[str, Any]]:
-        """Schemas of the JSON object that is a call, one for each way of writing it."""
+    def schemas(self, tool: Tool, parameters: Any, *, bare: bool) -> Iterator[dict[str, Any]]:
+        """Schemas of the JSON object that is a call, one for each way of writing it. `bare`: its first key is one that
+        the template reads."""
         if self.pairs:
             yield _object([((tool.name,), parameters)])
             return
@@ -58,12 +75,13 @@ class Shape:
             called = (name, {"const": tool.name})
             parts = [called, (arguments, parameters)]
             if not self.id_needed:
-                yield _known_beside(_object(parts), self.ids)
+                yield _object(parts) if bare else _known_beside(_object(parts), self.ids)
                 if needless:
                     yield _object([called])
             for of_id in self.ids:
-                written = (of_id, {"type": "string", "minLength": 1})
-                yield _object([written, *parts])
+                written = (of_id, {"type": "string"})
+                if not bare:
+                    yield _object([written, *parts])
                 yield _object([*parts, written])
 
 
@@ -107,7 +125,8 @@ def shape_of(field: Field, groups: Sequence[str]) -> Shape:
         Unsupported: it makes something else than a call of what the model writes.
     """
     transform: Any = field.transform
-    function: Any = transform.get("function") if isinstance(transform, Mapping) else None
+    call: Mapping[str, Any] = cast("Mapping[str, Any]", transform) if isinstance(transform, Mapping) else {}
+    function: Any = call.get("function")
     if isinstance(function, str):
         function = {key: f"{function[:-1]}.{key}}}" for key in ("name", "arguments")}
     if not isinstance(function, Mapping):
@@ -118,7 +137,7 @@ def shape_of(field: Field, groups: Sequence[str]) -> Shape:
             raise Unsupported("its transform does not take a pair for a call")
         return Shape([], [], True, [], False, True, True)
     named, arguments = (_paths(field, groups, function.get(key)) for key in ("name", "arguments"))
-    given_id = cast("Mapping[str, Any]", transform).get("id")
+    given_id = call.get("id")
     ids, id_needed = ([], False) if given_id is None else _paths(field, groups, given_id)
     listed = bool(field.transform_each)
     if not named[0] and not listed and arguments[0] == [()]:
@@ -143,6 +162,28 @@ def _paths(field: Field, groups: Sequence[str], text: Any) -> tuple[list[Path], 
         elif path[0] not in groups:
             raise Unsupported(f"its transform names {path[0]!r}, which its opener does not")
     return found, not named.optional
+
+
+def opened(schema: Any) -> Any:
+    """A schema in which an object of which nothing is said may hold anything, as JSON Schema has it and xgrammar's
+    strict mode does not."""
+    if isinstance(schema, list):
+        return [opened(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    plain = {key: opened(value) for key, value in cast("Mapping[str, Any]", schema).items()}
+    says = (
+        "properties",
+        "additionalProperties",
+        "patternProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "anyOf",
+        "oneOf",
+    )
+    if plain.get("type") == "object" and not any(key in plain for key in (*says, "allOf", "enum", "const")):
+        plain["additionalProperties"] = True
+    return plain
 
 
 def rebased(schema: Any, place: str) -> Any:

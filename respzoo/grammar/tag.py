@@ -79,13 +79,12 @@ def _named(tool_choice: ToolChoice) -> str | None:
 
 
 def _tool(function: Mapping[str, Any], *, forced: bool, strict: bool | None) -> Tool:
-    parameters: Any = function.get("parameters")
+    given: Any = function.get("parameters")
+    parameters: Mapping[str, Any] = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
     exact = strict
     if exact is None:
         exact = function.get("strict") is not False if forced else function.get("strict") is True
-    return Tool(
-        function["name"], cast("Mapping[str, Any]", parameters) if isinstance(parameters, Mapping) else {}, exact
-    )
+    return Tool(function["name"], parameters, exact)
 
 
 def _answer(response_format: Mapping[str, Any] | None) -> Format | None:
@@ -97,8 +96,8 @@ def _answer(response_format: Mapping[str, Any] | None) -> Format | None:
             return json_schema({"type": "object"})
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
             return json_schema(schema)
-        case {"type": "structural_tag", "format": Mapping() as format}:
-            return dict(cast("Mapping[str, Any]", format))
+        case {"type": "structural_tag", "format": dict()}:
+            return dict(cast("Mapping[str, Any]", response_format["format"]))
         case _:
             raise ValueError(
                 "response_format: expected the type 'text', 'json_object', 'json_schema' with a 'schema' in its "
@@ -282,18 +281,20 @@ def _after_reasoning(template: CompiledTemplate, prefix: str, message: Format) -
     fields = [field for field in template.fields.values() if field.name in REASONING_NAMES and field.close is not None]
     parser = ResponseParser(template, prefix=prefix)
     if parser.region in REASONING_NAMES:
-        inside = [_until_closer(field) for field in fields]
+        inside = [_until_closer(template, field) for field in fields]
         return sequence([either(inside), message]) if inside else message
-    opened = [
-        sequence([_spelled(field.open.tree()), _until_closer(field)]) for field in fields if field.open is not None
-    ]
+    openers = [(field.open, field) for field in fields if field.open is not None]
+    opened = [sequence([_spelled(open.tree()), _until_closer(template, field)]) for open, field in openers]
     if not opened:
         return message
     repeats = any(field.repeats for field in fields)
     return sequence([(star if repeats else optional)(either(opened)), message])
 
 
-def _until_closer(field: Field) -> Format:
+def _until_closer(template: CompiledTemplate, field: Field) -> Format:
+    """Text up to a field's closer, without what else would end it."""
     assert field.close is not None
-    texts = Texts([field.close.tree()])
+    openers = [one.open for one in template.fields.values() if one.name in field.ended_by and one.open is not None]
+    openers += [one.open for one in template.wrappers.values() if one.field in field.ended_by]
+    texts = Texts([field.close.tree(), *(opener.tree() for opener in openers)])
     return _written(lambda rules: texts.until(rules, 0))

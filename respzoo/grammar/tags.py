@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from respzoo.content.tags import ENDINGS
@@ -31,6 +32,7 @@ from respzoo.patterns import Node, Repeat, Series, Unsupported, read
 
 __all__ = ["InlineTags", "TreeTags"]
 
+_Words = Mapping[str, Sequence[str]]
 _SCALARS = ("string", "integer", "number", "boolean", "null")
 _PYTHON_TOO = {"true": ("true", "True"), "false": ("false", "False"), "null": ("null", "None")}
 
@@ -42,12 +44,12 @@ class _Tags:
         """`opening` is the pattern of an opening tag, `end` that of a closing one and what proves it."""
         self._rules = rules
         self._field = field
-        self._texts = _search(field, opening, end)
+        self._texts = _search(opening, end, _call(field), _closer(field))
         self.text = self._texts.without(rules)
         self.json = json_in_tags(rules, self._texts)
 
     def _scalars(
-        self, values: Values, schema: Any, root: Mapping[str, Any], words: Mapping[str, Sequence[str]]
+        self, values: Values, schema: Any, root: Mapping[str, Any], words: _Words
     ) -> Iterator[tuple[str, str]]:
         """The type and the text of each value that fits a schema, strings unquoted."""
         for part in alternatives(schema, root):
@@ -68,7 +70,7 @@ class _Tags:
                     case _:
                         yield kind, values.value({**part, "type": kind})
 
-    def _constant(self, values: Values, value: Any, words: Mapping[str, Sequence[str]]) -> list[str]:
+    def _constant(self, values: Values, value: Any, words: _Words) -> list[str]:
         if isinstance(value, str):
             return [quote(value)] if self._texts.take(value) else []
         if isinstance(value, bool) or value is None:
@@ -95,17 +97,24 @@ def _kind(value: Any) -> str:
 _MOST_STATES = 400  # of a search; a grammar holds all of them
 
 
-def _search(field: Field, opening: str, end: str) -> Texts:
+@lru_cache(256)  # what a template's texts must not hold is the same for all tools
+def _search(opening: str, end: str, call: str, closer: str) -> Texts:
     """Texts that hold no opening tag, no call and no end: a search for all of these, or where that is too large, for
     what they begin with."""
     proof = read(end)
-    open = None if field.open is None or GIVEN_BACK in field.open.pattern.groupindex else field.open
-    short = [before(read(opening), {"key"}), *([before(open.tree(), {"name", "id"})] if open else [])]
     try:
-        call = rf"(?:{open.pattern.pattern})\s*(?:{opening}|{_closer(field)})" if open else "(?!)"
-        return Texts([read(opening), *([read(call)] if open else []), proof], most=_MOST_STATES)
+        calls = [read(rf"(?:{call})\s*(?:{opening}|{closer})")] if call else []
+        return Texts([read(opening), *calls, proof], most=_MOST_STATES)
     except Unsupported:
+        short = [before(read(opening), {"key"}), *([before(read(call), {"name", "id"})] if call else [])]
         return Texts([*(tree for tree in short if tree.items), proof])
+
+
+def _call(field: Field) -> str:
+    """The pattern that begins a call, if the text that it gives back does not make it match elsewhere."""
+    if field.open is None or GIVEN_BACK in field.open.pattern.groupindex:
+        return ""
+    return field.open.pattern.pattern
 
 
 def _closer(field: Field) -> str:

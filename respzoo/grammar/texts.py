@@ -8,7 +8,7 @@ character and the next state: a grammar of this kind is read in time linear in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from respzoo.automaton import Automaton
 from respzoo.grammar.ebnf import Rules, char_class
@@ -44,6 +44,9 @@ class Texts:
         self._found: list[frozenset[int]] = []  # by state: the patterns that have matched
         self._explore(most)
         self._blocks = self._minimal()
+        self._first: dict[int, int] = {}  # by block: one of its states
+        for state, block in enumerate(self._blocks):
+            self._first.setdefault(block, state)
 
     def take(self, text: str) -> bool:
         """Whether none of the patterns matches in a text."""
@@ -61,12 +64,8 @@ class Texts:
 
     def until(self, rules: Rules, pattern: int) -> str:
         """Any text that ends with the first match of any pattern, if that is the one of this number."""
-
-        def ends(block: int, steps: list[str]) -> list[str]:
-            final = [target for target in range(len(self._found)) if pattern in self._found[target]]
-            return [*self._steps(block, {self._blocks[target]: "" for target in final}), *steps]
-
-        return self._write(rules, "text", ends)
+        final = {self._blocks[state]: "" for state, found in enumerate(self._found) if pattern in found}
+        return self._write(rules, "text", lambda block, steps: [*self._steps(block, final), *steps])
 
     def quoted(self, rules: Rules, mark: str, escapes: str) -> str:
         """The inside of a string between such marks, on one line and without a match of the patterns as it is written;
@@ -88,23 +87,26 @@ class Texts:
             rules.define(names[block], " | ".join(body(block, list(self._steps(block, names, banned)))))
         return names[self._blocks[0]]
 
-    def _steps(self, block: int, names: dict[int, str], banned: Collection[str] = ()) -> Iterator[str]:
+    def _steps(self, block: int, names: Mapping[int, str], banned: Collection[str] = ()) -> Iterator[str]:
         """One character that is not banned, and the rule of the state that it leads to."""
-        moves = self._moves[self._blocks.index(block)]
-        for target, name in names.items():
-            led = {number for number, state in enumerate(moves) if self._blocks[state] == target}
-            others = any(_OTHER in self._alphabet[number] for number in led)
+        led: dict[int, set[int]] = {}
+        for number, state in enumerate(self._moves[self._first[block]]):
+            led.setdefault(self._blocks[state], set()).add(number)
+        for target, numbers in led.items():
+            if target not in names:
+                continue
+            others = self._others in numbers
             chars = [
                 char
                 for number, members in enumerate(self._alphabet)
-                if (number in led) != others
+                if (number in numbers) != others
                 for char in members
                 if char not in banned
             ]
             if others:
                 chars += banned
             if others or chars:
-                yield f"{char_class(chars, others=others)} {name}".rstrip()
+                yield f"{char_class(chars, others=others)} {names[target]}".rstrip()
 
     def _explore(self, most: int) -> None:
         numbers = {frozenset(self._automaton.start.places): 0}
