@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 from weakref import WeakKeyDictionary
+
+import regex
 
 import respzoo
 from respzoo import ResponseParser, ResponseTemplate, UnknownModelError
 from respzoo.fields import REASONING_NAMES
 from respzoo.spans import special_texts
-from respzoo_vllm.prompt import Gate, PromptReader
+from respzoo_vllm.prompt import Gate, PromptReader, syntaxes
 from respzoo_vllm.variant import without
 
 __all__ = ["CHOICES", "Plan", "announce", "find_template", "is_harmony", "plan_for", "policies"]
@@ -53,6 +56,22 @@ class Plan:
     def prefix(self, *, inside: bool) -> str:
         """A prompt that has begun the reasoning, or one that has not."""
         return self.reader.literal + (self.gate.openers[0] if inside and self.gate.openers else "")
+
+    @functools.cached_property
+    def reasoning_markers(self) -> tuple[str | None, str | None]:
+        """What begins and what ends the reasoning: a text of the template's, or of its patterns a token of the
+        tokenizer's. None where there is neither."""
+        written = syntaxes(self.template.spec, self.gate.name)
+        added = cast("dict[str, int]", getattr(self.reader.tokenizer, "get_added_vocab", dict)())
+        tokens = sorted(added, key=len)
+
+        def marker(side: str, texts: Sequence[str]) -> str | None:
+            patterns = [regex.compile(one[f"{side}_pattern"]) for one in written if f"{side}_pattern" in one]
+            return next(iter(texts), None) or next(
+                (token for token in tokens for pattern in patterns if pattern.fullmatch(token)), None
+            )
+
+        return marker("open", self.gate.openers), marker("close", self.gate.closers)
 
     def opens_reasoning(self, prefix: str) -> bool:
         """Whether this prompt has begun the reasoning."""

@@ -60,11 +60,11 @@ class RespzooReasoningParser(engine.ReasoningParser):
 
     @property
     def reasoning_start_str(self) -> str | None:
-        return next(iter(self._plan.gate.openers), None) if self._plan else None
+        return self._plan.reasoning_markers[0] if self._plan else None
 
     @property
     def reasoning_end_str(self) -> str | None:
-        return next(iter(self._plan.gate.closers), None) if self._plan else None
+        return self._plan.reasoning_markers[1] if self._plan else None
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         self._prompt_ids = input_ids

@@ -93,14 +93,15 @@ def streamed(
     size: int = 1,
     ids: list[int] | None = None,
     behind: int = 0,
+    cut: int | None = None,
 ) -> Reply:
     """As the API server streams: `size` tokens a delta, the text of a character with its last token, `behind` characters
-    of it later still, as where a request has stop strings."""
+    of it later still, as where a request has stop strings, and only `cut` characters in all."""
     parser = cls(tokenizer, request.tools)
     prompt_ids = tokenizer.encode(prompt, add_special_tokens=False)
     if ids is None:
         ids = tokenizer.encode(text, add_special_tokens=False)
-    held = ""
+    held, sent = "", 0
     detokenizer = DecodeStream(skip_special_tokens=False)
     reasoning, content = "", ""
     calls: dict[int, list[str]] = {}
@@ -110,6 +111,8 @@ def streamed(
         finished = start + size >= len(ids)
         held += "".join(detokenizer.step(tokenizer.backend_tokenizer, token) or "" for token in part)
         shown = len(held) if finished else max(0, len(held) - behind)
+        shown = shown if cut is None else min(shown, cut - sent)
+        sent += shown
         delta = parser.parse_delta(held[:shown], part, request, prompt_ids, finished=finished)
         held = held[shown:]
         if delta is None:

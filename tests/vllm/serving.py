@@ -1,6 +1,6 @@
-"""vLLM's own chat server without an engine: what it makes of tokens that a test writes.
+"""vLLM's own chat and Anthropic servers without an engine: what they make of tokens that a test writes.
 
-`Serving` is `OpenAIServingChat` with no more set up than its two generators of replies use.
+No more of them is set up than their generators of replies use.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from driving import PROMPT, TOKENIZER
 from tokenizers.decoders import DecodeStream
+from vllm.entrypoints.anthropic.serving import AnthropicServingMessages
 from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
 from vllm.outputs import CompletionOutput, RequestOutput
 
@@ -50,12 +51,15 @@ class Reply:
     reasoning_tokens: int | None = None
 
 
-class Serving(OpenAIServingChat):
+class Bare:
+    """Goes before a server's class."""
+
     def __init__(self, parser_class: Any) -> None:
         self.parser_cls = parser_class
         self.enable_auto_tools = True
         self.response_role = "assistant"
         self._include_reasoning_tokens_details = True
+        self.stop_reason_map = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}  # 0.24, 0.28
 
     def __getattr__(self, name: str) -> Any:
         return None  # nothing else is switched on
@@ -66,13 +70,16 @@ class Serving(OpenAIServingChat):
     def _effective_chat_template_kwargs(self, request: Any) -> dict[str, Any]:
         return {}
 
+
+class Serving(Bare, OpenAIServingChat):
+    """`OpenAIServingChat`."""
+
     def reply(
         self, request: Any, *written: Written, prompt: str = PROMPT, size: int = 1, conversation: Sequence[Any] = ()
     ) -> Reply:
         """The whole reply, or the streamed one, `size` tokens a step, if the request says so."""
         ids = TOKENIZER.encode(prompt, add_special_tokens=False)
-        metadata = RequestResponseMetadata(request_id="id")
-        arguments: list[Any] = ["id", "m", list(conversation), TOKENIZER, metadata]
+        arguments = ["id", "m", list(conversation), TOKENIZER, RequestResponseMetadata(request_id="id")]
         if not request.stream:
             parser = self.parser_cls(TOKENIZER, request.tools)
             parser.is_reasoning_end(ids)  # as where the request is sent to the engine
@@ -82,6 +89,59 @@ class Serving(OpenAIServingChat):
             return from_whole(made)
         streamed = self.chat_completion_stream_generator(request, steps(ids, written, size), *arguments)
         return asyncio.run(from_stream(streamed, len(written)))
+
+
+@dataclass
+class Blocks:
+    """An answer of the Messages API: the kind of each block, and what it holds."""
+
+    blocks: list[tuple[str, Any]]
+    stop_reason: str | None
+
+
+class Messages(Bare, AnthropicServingMessages):
+    """`AnthropicServingMessages`, from where the request is one of chat's."""
+
+    def reply(self, request: Any, written: Written, *, prompt: str = PROMPT, size: int = 1) -> Blocks:
+        ids = TOKENIZER.encode(prompt, add_special_tokens=False)
+        arguments = ["id", "m", [], TOKENIZER, RequestResponseMetadata(request_id="id")]
+        if not request.stream:
+            parser = self.parser_cls(TOKENIZER, request.tools)
+            parser.is_reasoning_end(ids)
+            made = self.messages_full_converter(
+                asyncio.run(
+                    self.chat_completion_full_generator(request, whole(ids, [written]), *arguments, parser=parser)
+                )
+            )
+            names = {"thinking": "thinking", "text": "text", "tool_use": "input"}
+            return Blocks([(one.type, getattr(one, names[one.type])) for one in made.content], made.stop_reason)
+        lines: Any = self.chat_completion_stream_generator(request, steps(ids, [written], size), *arguments)
+        if "chat_completion_stream_generator" not in vars(AnthropicServingMessages):  # since 0.33
+            lines = self.message_stream_converter(lines)
+        return asyncio.run(from_events(lines))
+
+
+async def from_events(lines: AsyncIterator[str]) -> Blocks:
+    found = Blocks([], None)
+    async for line in lines:
+        for part_of_it in line.split("\n"):
+            if not part_of_it.startswith("data: ") or part_of_it == "data: [DONE]":
+                continue
+            event = json.loads(part_of_it.removeprefix("data: "))
+            match event["type"]:
+                case "content_block_start":
+                    found.blocks.append((event["content_block"]["type"], ""))
+                case "content_block_delta" if event["delta"]["type"] != "signature_delta":
+                    kind, text = found.blocks[event["index"]]
+                    delta = event["delta"]
+                    more = delta.get("thinking") or delta.get("text") or delta.get("partial_json") or ""
+                    found.blocks[event["index"]] = kind, text + more
+                case "message_delta":
+                    found.stop_reason = event["delta"].get("stop_reason")
+                case _:
+                    pass
+    found.blocks = [(kind, json.loads(text) if kind == "tool_use" else text) for kind, text in found.blocks]
+    return found
 
 
 def output(ids: list[int], choices: list[CompletionOutput], *, finished: bool) -> RequestOutput:
