@@ -13,6 +13,7 @@ import respzoo
 import respzoo.errors
 import respzoo.events
 
+GRAMMARS = {"structural_tag", "structural_tag_reason"}
 PUBLIC = {
     "MessageStream", "ParseError", "ResponseParser", "ResponseTemplate", "RespzooError", "TemplateError", "UnknownModelError",
     "get", "parse_response",
@@ -31,6 +32,10 @@ SIGNATURES = {
     "ResponseTemplate.stream": "(self, *, prefix: 'str', tools: 'Iterable[Tool] | None' = None, "
     "arguments: \"Literal['stream', 'complete']\" = 'stream', on_malformed: \"Literal['content', 'drop']\" = 'content', "
     "on_unfinished: \"Literal['content', 'drop']\" = 'drop', special_tokens: 'Collection[str] | None' = None) -> 'MessageStream'",
+    "ResponseTemplate.structural_tag": "(self, tools: 'Iterable[Tool] | None', *, tool_choice: 'ToolChoice' = 'auto', "
+    "parallel: 'bool' = True, strict: 'bool | None' = None, reasoning: 'bool' = False, prefix: 'str' = '', "
+    "response_format: 'Mapping[str, Any] | None' = None, stops: 'Collection[str]' = ()) -> 'dict[str, Any] | None'",
+    "ResponseTemplate.structural_tag_reason": "(self, tools: 'Iterable[Tool] | None', **request: 'Any') -> 'str | None'",
     "ResponseParser": f"(template: '{TEMPLATE}', *, prefix: 'str', tools: 'Iterable[Tool] | None' = None, "
     "on_malformed: \"Literal['content', 'drop']\" = 'content', on_unfinished: \"Literal['content', 'drop']\" = 'drop', "
     "special_tokens: 'Collection[str] | None' = None) -> 'None'",
@@ -86,7 +91,7 @@ def test_methods_and_attributes() -> None:
     promised = {"feed", "finalize", "region", "held", "dropped", "initial_events"}
     assert public(respzoo.ResponseParser) == promised | of_message
     assert public(respzoo.MessageStream) == {"feed", "finish", "dropped", "parser"}
-    assert public(respzoo.ResponseTemplate) == {"parse", "parser", "stream"}
+    assert public(respzoo.ResponseTemplate) == {"parse", "parser", "stream", *GRAMMARS}
     template = respzoo.ResponseTemplate({"start_anchor": "<s>", "fields": {"content": {}}}, name="mine")
     assert (template.name, template.source) == ("mine", "given by the caller")
     assert type(template.spec) is dict

@@ -20,10 +20,10 @@ PYTHON = re.findall(r"\n\n```python\n(.*?)^```$", README, re.MULTILINE | re.DOTA
 
 
 def test_the_scripts_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(PYTHON) == 2
+    assert len(PYTHON) == 3
     names: dict[str, object] = {}
     for block in PYTHON:
-        exec(block, names)  # the second goes on where the first ends
+        exec(block, names)  # each goes on where the one before ends
     output = capsys.readouterr().out
     assert output.startswith("qwen3 | ")
     assert "{'reasoning_content': 'They want" in output
@@ -33,6 +33,7 @@ def test_the_scripts_run(capsys: pytest.CaptureFixture[str]) -> None:
         "content": "Let me look.",
         "tool_calls": [{"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}],
     }
+    assert isinstance(names["tag"], dict)
 
 
 def test_the_plugin_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,13 +204,25 @@ def alternatives(schema: Any, root: Schema) -> list[Schema]:
         elif unions:
             stack[:0] = [(part, own) for part in cast("Sequence[Any]", unions[0])]
         elif isinstance(parts, Sequence) and parts:
-            merged: dict[str, Any] = {}
-            for part in cast("Sequence[Any]", parts):
-                merged.update(cast("Schema", part) if isinstance(part, Mapping) else {})
-            stack.insert(0, (merged, own))
+            stack.insert(0, (_all_of(cast("Sequence[Any]", parts), root), own))
         else:
             found.append(own)
     return found or [ANY]
+
+
+def _all_of(parts: Sequence[Any], root: Schema) -> Schema:
+    """One schema of parts that all hold: their properties and what is required come together."""
+    merged: dict[str, Any] = {}
+    for part in parts:
+        at: Any = part
+        if isinstance(at, Mapping) and isinstance(reference := cast("Schema", at).get("$ref"), str):
+            at = pointed(root, reference)
+        given: Schema = cast("Schema", at) if isinstance(at, Mapping) else {}
+        properties = {**merged.get("properties", {}), **given.get("properties", {})}
+        required = [*merged.get("required", []), *given.get("required", [])]
+        merged.update(given)
+        merged.update({key: held for key, held in (("properties", properties), ("required", required)) if held})
+    return merged
 
 
 def constants(schema: Schema) -> list[Any] | None:

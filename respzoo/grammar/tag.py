@@ -143,7 +143,9 @@ def _syntaxes(template: CompiledTemplate, stops: Collection[str]) -> tuple[list[
 
 
 def _shown(template: CompiledTemplate, answer: Format, stops: Collection[str]) -> Format:
-    """An answer where the template has its content."""
+    """An answer where the template has its content, behind white space as in front of calls: what a model writes first
+    must not decide between the two."""
+    answer = sequence([grammar(f"root ::= {GAP}"), answer])
     if template.implicit is not None and template.implicit.name == CONTENT:
         return answer
     field = next((one for one in template.fields.values() if one.name == CONTENT and one.open is not None), None)
