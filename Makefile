@@ -6,7 +6,7 @@ VLLM := .venv-vllm/bin/python
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test serve test-vllm lint types bench suite bench-vllm catalogue picture browser clean
+.PHONY: help demo test serve test-vllm load lint types bench suite bench-vllm catalogue picture browser clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -22,6 +22,9 @@ serve: .venv-vllm  ## real vLLM on this CPU with our flags, a tiny checkpoint, o
 
 test-vllm: .venv-vllm  ## the vLLM adapter: a live server, and the Python files of other releases
 	$(VLLM) -m pytest tests/vllm $(ARGS)
+
+load: .venv-vllm  ## 64 clients on a live vLLM for five minutes: no error, no wrong byte, no growing memory
+	$(VLLM) tools/vllm_cpu/load.py $(ARGS)
 
 lint: $(BIN)/.dev  ## ruff: lint and formatting
 	$(BIN)/ruff check .
