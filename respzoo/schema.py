@@ -153,25 +153,29 @@ _JSON_TYPES: tuple[tuple[type, str], ...] = (
 )
 
 
-def _types(alternatives: Sequence[Schema]) -> tuple[set[str], list[Any]]:
-    """The type names that the alternatives allow, and the values that they name one by one."""
+def _types(alternatives: Sequence[Schema]) -> tuple[set[str], list[Any], bool]:
+    """The type names that the alternatives allow, the values that they name one by one, and whether any text fits."""
     types: set[str] = set()
     values: list[Any] = []
+    any_text = False
     for part in alternatives:
         declared = part.get("type")
+        own: set[str] = set()
         if isinstance(declared, str):
-            types.add(declared)
+            own.add(declared)
         elif isinstance(declared, Sequence):
-            types.update(name for name in cast("Sequence[Any]", declared) if isinstance(name, str))
+            own.update(name for name in cast("Sequence[Any]", declared) if isinstance(name, str))
+        types |= own
         if part.get("nullable") is True:
             types.add("null")
         named = list(cast("Sequence[Any]", part["enum"])) if isinstance(part.get("enum"), Sequence) else []
         if "const" in part:
             named.append(part["const"])
         values += named
+        any_text = any_text or ("string" in own and not named)
         if declared is None:
             types.update(next(name for kind, name in _JSON_TYPES if isinstance(value, kind)) for value in named)
-    return types, values
+    return types, values, any_text
 
 
 def _has_raw(value: Any) -> bool:
@@ -199,11 +203,11 @@ def _typed(value: Any, schema: Any, root: Schema) -> Any:
         return {key: _typed(item, properties.get(key, others), root) for key, item in pairs}
     if not isinstance(value, Raw):
         return value
-    types, values = _types(_resolve(schema, root))
+    types, values, any_text = _types(_resolve(schema, root))
     if not types:
         return value.value()
-    read = _read(value.text, types, values)
-    if read is value.text and types & {"object", "array"} and ("string" not in types or value.structured):
+    read = _read(value.text, types, values, any_text=any_text)
+    if read is value.text and types & {"object", "array"} and (not any_text or value.structured):
         # not JSON, but perhaps what the template's own value parser takes apart
         parts = value.parts(types)
         if isinstance(parts, dict | list):
@@ -211,7 +215,7 @@ def _typed(value: Any, schema: Any, root: Schema) -> Any:
     return read
 
 
-def _read(text: str, types: set[str], values: Sequence[Any]) -> Any:
+def _read(text: str, types: set[str], values: Sequence[Any], *, any_text: bool) -> Any:
     if any(isinstance(named, str) and named == text for named in values):
         return text
     stripped = text.strip()
@@ -220,7 +224,7 @@ def _read(text: str, types: set[str], values: Sequence[Any]) -> Any:
             value = read(stripped)
         except (ValueError, RecursionError):
             continue
-        if "string" not in types or _comes_back(value, text):
+        if not any_text or _comes_back(value, text):
             return value
     return text
 

@@ -126,6 +126,8 @@ ROWS: list[tuple[str, Any, str, Any]] = [
     ("enum with null", {"enum": ["a", None]}, "null", None),
     ("enum with null: a string", {"enum": ["a", None]}, "a", "a"),
     ("enum with the word null", {"enum": ["null", None]}, "null", "null"),
+    ("enum with null: no other text is of it", {"enum": ["a", None]}, " None\n", None),
+    ("a word or an object", {"anyOf": [{"enum": ["a"]}, {"type": "object"}]}, '{"b":  1}', {"b": 1}),
     ("enum of booleans", {"enum": [True]}, "True", True),
     ("enum beside its type", {"type": "integer", "enum": [1, 2]}, "2", 2),
     ("enum of strings beside its type", {"type": "string", "enum": ["5", "true"]}, "true", "true"),

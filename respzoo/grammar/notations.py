@@ -22,7 +22,8 @@ _JSON_ESCAPES = f'(["\\\\/bfnrt] | {_CODE})'
 _PYTHON_ESCAPES = f"([\"'\\\\nrt] | {_CODE})"
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LOOSE_KEY = re.compile(r'[^"{}\[\],:\s](?:[^"{}\[\],:\n]*[^"{}\[\],:\s])?')
-_LOOSE, _LOOSE_EDGE = r'[^"{}\[\],:\n\r\t]', r'[^"{}\[\],: \n\r\t]'
+# a key of any name holds no piece of a marker: those of the model's strings, of its stops
+_LOOSE, _LOOSE_EDGE = r"""[^"'<>{}\[\],:\n\r\t]""", r"""[^"'<>{}\[\],: \n\r\t]"""
 _WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
 
 
