@@ -19,6 +19,7 @@ from respzoo_vllm.forced import ForcedCalls
 
 QWEN = "Qwen/Qwen3-8B"
 CODER = "Qwen/Qwen3-Coder-30B-A3B-Instruct"
+OSS = "openai/gpt-oss-20b"
 LLAMA = "meta-llama/Llama-4-Scout-17B-16E-Instruct"
 SECRET = "hunter2"
 DAMAGE = [
@@ -61,6 +62,7 @@ def call(body: str) -> str:
         (LLAMA, f"<|python_start|>[f(a={SECRET})]", "bad_python"),
         (LLAMA, f'<|python_start|>[f({SECRET}="1", {SECRET}="2")]<|python_end|>', "repeated_key"),
         (LLAMA, f'<|python_start|>[f(a="{SECRET}', "cut"),
+        (OSS, f"<|channel|>commentary to=browser.open<|message|>{SECRET}<|call|>", "stray_text"),
     ],
 )
 def test_codes(model: str, text: str, code: str) -> None:

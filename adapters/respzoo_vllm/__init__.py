@@ -16,6 +16,7 @@ hand.
     damage.py   what is said and counted of calls that could not be read
     deltas.py   the objects that go out, built quickly
     parser.py   the parser that reads replies
+    harmony.py  gpt-oss where its text has no markers
     split.py    the classes behind the two flags
     halves.py   a reply read by two parsers that do not know each other
     ending.py   finish_reason, where vLLM does not say what happened

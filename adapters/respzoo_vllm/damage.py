@@ -26,7 +26,7 @@ _BY_ERROR = (
     ("too_costly", "looking (?:for its end )?took too long"),
     ("repeated_key", r"(?:not JSON: )?the (?:key|argument) .* stands twice|a key stands twice|.*: a name stands twice"),
     ("no_call", r"no \w+ between|expected a |(?:more than one of )?the transform's|a required field is missing"),
-    ("stray_text", "text between regions"),
+    ("stray_text", "(?:text|markup) between regions"),
     ("bad_name", "a call without a name|a call's name cannot be"),
     ("bad_arguments", "a call's arguments cannot be"),
     ("bad_tags", r"text where a tag|a tag |more than \d+ levels of tags|.* closes nothing$"),

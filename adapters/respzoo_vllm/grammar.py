@@ -27,13 +27,13 @@ from respzoo_vllm.plan import Plan, is_harmony, logger
 from respzoo_vllm.tools import tool_dicts
 
 __all__ = [
-    "Grammar", "Request", "forced_name", "grammar_for", "holds_json", "is_chat", "read", "say_why_not", "set_grammar",
-    "stop_texts",
+    "HARMONY_STOPS", "Grammar", "Request", "forced_name", "grammar_for", "holds_json", "is_chat", "read", "say_why_not",
+    "set_grammar", "stop_texts",
 ]  # fmt: skip
 
 _ENTRIES, _CHARACTERS = 128, 8_000_000  # how much is kept
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-_HARMONY_STOPS = ("<|call|>", "<|return|>")
+HARMONY_STOPS = ("<|call|>", "<|return|>")
 _FORCED_JSON = "tool_calling_response"  # vLLM's name for the format of forced calls (Responses)
 
 
@@ -87,34 +87,48 @@ def holds_json(request: Any) -> bool:
 
 
 def read(
-    request: Any, *, level: int, hides_reasoning: bool, reads_reasoning: bool, harmony: bool, inside: bool | None
+    request: Any,
+    *,
+    level: int,
+    calls: bool,
+    frames: bool,
+    hides_reasoning: bool,
+    reads_reasoning: bool,
+    harmony: bool,
+    inside: bool | None,
 ) -> Request | None:
-    """What a request asks, or None if its calls need no grammar.
+    """What a request asks, or None if it needs no grammar of ours.
 
     Args:
         request: vLLM's, of either API.
         level: the server's `--tool-strict-level`: 0 as the request says, 1 the frames of all calls, 2 their arguments.
+        calls: whether calls are read at all.
+        frames: whether an answer needs a frame around its format.
         hides_reasoning: whether vLLM lets the grammar begin before reasoning that is read.
         reads_reasoning: whether reasoning is read at all.
         harmony: whether the reply is harmony's.
         inside: whether the prompt has begun the reasoning; None if it is not known.
     """
     name = forced_name(request.tool_choice)
-    if name is None and request.tool_choice not in ("auto", "required"):
-        return None
-    tools = tool_dicts(request.tools)
-    if not tools or (harmony and len(tools) < len(request.tools)):
-        return None  # built-in tools of harmony are called as vLLM's own grammar says
-    choice = request.tool_choice if name is None else {"type": "function", "name": name}
-    single = request.parallel_tool_calls is False
-    outputs = engine.structured_outputs(request)
-    if choice == "auto":
+    asked = calls and bool(request.tools) and (name is not None or request.tool_choice in ("auto", "required"))
+    tools = tool_dicts(request.tools) if asked else []
+    if harmony and (not tools or len(tools) < len(request.tools)):
+        return None  # its answers' formats, and calls of built-in tools, are as vLLM's own grammar for it says
+    outputs = engine.structured_outputs(request) if tools or frames else None
+    choice: str | dict[str, str] = "auto"
+    single = bool(tools) and request.parallel_tool_calls is False
+    if not tools:
+        if asked or outputs is None:
+            return None
+    elif name is not None or request.tool_choice == "required":
+        choice = "required" if name is None else {"type": "function", "name": name}
+        if outputs is not None:
+            _say_once("structured outputs are ignored, because tool_choice forces a call")
+    else:
         if level == 1:
             tools = [_framed(tool) for tool in tools]
         if not (single or level or outputs is not None or any(_is_strict(tool) for tool in tools)):
             return None
-    elif outputs is not None:
-        _say_once("structured outputs are ignored, because tool_choice forces a call")
     return Request(
         choice=choice,
         tools=tools,
@@ -153,7 +167,7 @@ def grammar_for(plan: Plan, request: Request, *, reads_reasoning: bool, stops: C
     kept = plan.grammars
     found = cast("Grammar | None", kept.pop(key, None))
     if found is None:
-        found = _make(plan.variant(reasoning=reads_reasoning, tools=True), plan, request, stops)
+        found = _make(plan.variant(reasoning=reads_reasoning, tools=bool(request.tools)), plan, request, stops)
     kept[key] = found
     _shorten(kept)
     return found
@@ -224,7 +238,9 @@ def set_grammar(request: Any, tag: str) -> None:
 
 def say_why_not(family: str, request: Request, reason: str) -> None:
     """One line for a request that no grammar of ours holds."""
-    if request.forced:
+    if not request.tools:
+        what = "the response format holds the answer without its frame"
+    elif request.forced:
         what = "forced calls are vLLM's JSON"
     elif request.response_format is not None:
         what = "the response format alone holds the answer, and no call can be made"
@@ -252,5 +268,5 @@ def stop_texts(plan: Plan, model_config: Any) -> frozenset[str]:
         several = cast("list[Any]", given if isinstance(given, list) else [given])
         ids.update(one for one in several if isinstance(one, int))
         texts = {plan.special.get(one, "") for one in ids} - {""}
-        plan.stops = frozenset(texts.union(_HARMONY_STOPS if is_harmony(plan.template.spec) else ()))
+        plan.stops = frozenset(texts.union(HARMONY_STOPS if is_harmony(plan.template.spec) else ()))
     return plan.stops

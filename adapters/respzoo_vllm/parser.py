@@ -67,13 +67,11 @@ class ReplyReader(engine.Parser):
     # what vLLM asks before the model writes
 
     def adjust_request(self, request: Any) -> Any:
-        held = self._hold_to_calls(request)
+        held = self._hold(request)
         return keep_special_tokens(request if held else cast(Any, super().adjust_request(request)))
 
-    def _hold_to_calls(self, request: Any) -> bool:
-        """Let a grammar of the template's own calls hold the model, if the request asks for one and there is one."""
-        if self._tool_parser is None or not request.tools:
-            return False
+    def _hold(self, request: Any) -> bool:
+        """Let a grammar of the template's own hold the model, if the request asks for one and there is one."""
         plan, reads = self._plan, self._reasoning_parser is not None
         harmony = is_harmony(plan.template.spec)
         hides = grammar.is_chat(request) and not request.include_reasoning
@@ -83,6 +81,8 @@ class ReplyReader(engine.Parser):
         asked = grammar.read(
             request,
             level=self.tool_strict_level or 0,
+            calls=self._tool_parser is not None,
+            frames=plan.frames_content,
             hides_reasoning=hides,
             reads_reasoning=reads,
             harmony=harmony,
@@ -297,7 +297,11 @@ def unified(given: BoundArguments, stock: Callable[..., Any]) -> Any:
     reasoning, tools = found.reasoning_parser_cls, found.tool_parser_cls
     if not harmony:
         reasoning = reasoning and type(reasoning.__name__, (reasoning,), {"template": template})
-    bases = (ReplyReader, found) if harmony else (RespzooParser,)
+    bases: tuple[Any, ...] = (RespzooParser,)
+    if harmony:
+        from respzoo_vllm.harmony import ReplyFromIds  # knows this module
+
+        bases = (ReplyReader if "adjust_request" in vars(found) else ReplyFromIds, found)
     made: Any = type("RespzooParser", bases, {
         "template": template,
         "policies": chosen,

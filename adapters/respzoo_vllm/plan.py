@@ -53,6 +53,11 @@ class Plan:
             self._variants[reasoning, tools] = found
         return found
 
+    @property
+    def frames_content(self) -> bool:
+        """Whether the answer stands between markers, too."""
+        return self.template.implicit is None
+
     def prefix(self, *, inside: bool) -> str:
         """A prompt that has begun the reasoning, or one that has not."""
         return self.reader.literal + (self.gate.openers[0] if inside and self.gate.openers else "")
@@ -131,4 +136,8 @@ def policies() -> dict[str, Any]:
 
 
 def is_harmony(spec: Mapping[str, Any]) -> bool:
-    return "channel" in str(spec["fields"]) and "<|start|>assistant" in str(spec.get("start_anchor", ""))
+    """Whether replies are gpt-oss's: channels, and functions in a namespace of theirs."""
+    fields = str(spec["fields"])
+    return (
+        "channel" in fields and "to=functions" in fields and "<|start|>assistant" in str(spec.get("start_anchor", ""))
+    )

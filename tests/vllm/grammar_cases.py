@@ -216,9 +216,11 @@ def test_a_response_format_that_xgrammar_does_not_take(make: Make, said: list[st
     ]
 
 
-@pytest.mark.skipif(not hasattr(engine.DelegatingParser, "tool_strict_level"), reason="since 0.32")
 @APIS
 def test_the_servers_strictness(make: Make) -> None:
+    if not hasattr(engine.DelegatingParser, "tool_strict_level"):  # before 0.32 a server has none
+        assert adjusted(parser_class(), make()).structured_outputs is None
+        return
     frames = adjusted(parser_class(tool_strict_level="function"), make())
     assert [takes(frames, text) for text in ("Hello!", OSLO, WRONG, NOBODY)] == [True, True, True, False]
     mixed = adjusted(parser_class(tool_strict_level="function"), make(tools=[*STRICT, TWO[1]]))
@@ -282,7 +284,6 @@ def test_without_a_reasoning_parser_it_begins_with_the_reply() -> None:
     assert [takes(free, text) for text in (THOUGHT.replace("<tool_call>", "it") + OSLO, WRONG)] == [True, False]
 
 
-@pytest.mark.skipif("include_reasoning" not in responses().model_fields, reason="since 0.28")
 def test_responses_hides_reasoning_that_is_free() -> None:
     request = adjusted(parser_class(), responses(tool_choice="required", include_reasoning=False))
     assert [takes(request, text) for text in (OSLO, THOUGHT + OSLO)] == [True, False]
@@ -319,8 +320,10 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def fresh(tokenizer_name: str = MODEL) -> Any:
-    """A tokenizer of its own, and so a plan."""
-    return tokenizer_of(byte_tokenizer(), tokenizer_name)
+    """A tokenizer of its own, and so a plan. It knows what vLLM's class for harmony insists on."""
+    tokenizer = tokenizer_of(byte_tokenizer(), tokenizer_name)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|end|>"]})
+    return tokenizer
 
 
 def test_a_grammar_is_made_once_for_what_is_asked(built: list[Any]) -> None:
@@ -486,6 +489,31 @@ def test_every_family(monkeypatch: pytest.MonkeyPatch, name: str, said: list[str
     grammar._said.clear()
     request = adjusted(cls, chat(tools=STRICT), tokenizer=tokenizer)
     assert (request.structured_outputs is None) == (len(said) == 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("solar_open", "<|content|>", ""),
+        ("inkling", "<|content_text|>", "<|end_message|>"),
+        ("beam", "<|start|>assistant<|channel|>final<|message|>", "<|return|>"),
+    ],
+)
+@APIS
+def test_an_answers_format_in_its_frame(
+    monkeypatch: pytest.MonkeyPatch, make: Make, name: str, before: str, after: str
+) -> None:
+    """Where an answer stands between markers, as its reasoning does, vLLM's bare format would forbid them."""
+    monkeypatch.setenv("RESPZOO_TEMPLATE", name)
+    cls, tokenizer = parser_class(model="nobody/knows"), fresh()
+    for tools in (None, TOOLS):
+        request = adjusted(cls, make(tools=tools, response_format=FORMAT), tokenizer=tokenizer)
+        assert takes(request, before + ANSWER)
+        assert takes(request, before + ANSWER + after)
+        assert not takes(request, ANSWER)
+        assert not takes(request, f"{before}Hello!{after}")
+    assert both(cls, before + ANSWER + after, request, prompt="", tokenizer=tokenizer) == ("", ANSWER, [])
+    assert adjusted(cls, make(tools=None), tokenizer=tokenizer).structured_outputs is None
 
 
 def test_most_families_have_a_grammar() -> None:
