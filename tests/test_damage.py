@@ -162,11 +162,11 @@ def test_whole_replies_raise(case: dict[str, Any]) -> None:
 
 
 def test_finish_reasons_follow_from_the_reply() -> None:
-    """vLLM says `tool_calls` of a whole reply with a call, else what ended it: here the limit, where the text is cut."""
+    """What ended it, here the limit, where the text is cut; else `tool_calls` where there is a whole call (docs/vllm.md)."""
     for damage, row in ROWS.items():
         cut = "unfinished" in row["dropped"] or damage == "reasoning never closed"
-        ended = ["tool_calls"] if "tool_calls" in row["reply"] else ["length" if cut else "stop"]
-        assert row["finish_reason"] == ended
+        ended = "length" if cut else "tool_calls" if "tool_calls" in row["reply"] else "stop"
+        assert row["finish_reason"] == [ended]
 
 
 def test_the_variables_are_the_options() -> None:
