@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, cast
 
 from respzoo import ResponseTemplate
 from respzoo_vllm import engine
-from respzoo_vllm.plan import Plan, is_harmony, logger
+from respzoo_vllm.plan import Plan, logger
 from respzoo_vllm.tools import tool_dicts
 
 __all__ = [
@@ -111,6 +111,8 @@ def read(
     """
     name = forced_name(request.tool_choice)
     asked = calls and bool(request.tools) and (name is not None or request.tool_choice in ("auto", "required"))
+    if asked and not frames and not _wants(request, level):
+        return None  # nearly always
     tools = tool_dicts(request.tools) if asked else []
     if harmony and (not tools or len(tools) < len(request.tools)):
         return None  # its answers' formats, and calls of built-in tools, are as vLLM's own grammar for it says
@@ -138,6 +140,16 @@ def read(
         from_start=harmony or (reads_reasoning and hides_reasoning),
         inside=False if harmony else inside,
     )
+
+
+def _wants(request: Any, level: int) -> bool:
+    """Whether a request may want a grammar for its calls, told without a look at the tools' schemas."""
+    if request.tool_choice != "auto" or level or request.parallel_tool_calls is False:
+        return True
+    if engine.structured_outputs(request) is not None:
+        return True
+    functions = [getattr(tool, "function", tool) for tool in request.tools]
+    return any(getattr(one, "strict", None) or getattr(one, "type", None) == "namespace" for one in functions)
 
 
 def _is_strict(tool: Mapping[str, Any]) -> bool:
@@ -268,5 +280,5 @@ def stop_texts(plan: Plan, model_config: Any) -> frozenset[str]:
         several = cast("list[Any]", given if isinstance(given, list) else [given])
         ids.update(one for one in several if isinstance(one, int))
         texts = {plan.special.get(one, "") for one in ids} - {""}
-        plan.stops = frozenset(texts.union(HARMONY_STOPS if is_harmony(plan.template.spec) else ()))
+        plan.stops = frozenset(texts.union(HARMONY_STOPS if plan.harmony else ()))
     return plan.stops

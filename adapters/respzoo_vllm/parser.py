@@ -26,7 +26,6 @@ from respzoo_vllm.plan import (
     CHOICES,
     announce,
     find_template,
-    is_harmony,
     plan_for,
     policies,
 )
@@ -73,7 +72,6 @@ class ReplyReader(engine.Parser):
     def _hold(self, request: Any) -> bool:
         """Let a grammar of the template's own hold the model, if the request asks for one and there is one."""
         plan, reads = self._plan, self._reasoning_parser is not None
-        harmony = is_harmony(plan.template.spec)
         hides = grammar.is_chat(request) and not request.include_reasoning
         inside = None
         if hides and self._prompt_ids is not None:
@@ -85,14 +83,14 @@ class ReplyReader(engine.Parser):
             frames=plan.frames_content,
             hides_reasoning=hides,
             reads_reasoning=reads,
-            harmony=harmony,
+            harmony=plan.harmony,
             inside=inside,
         )
         if asked is None:
             return False
         if engine.tags_allowed():
             stops = grammar.stop_texts(plan, self._model_config)
-            found = grammar.grammar_for(plan, asked, reads_reasoning=reads or harmony, stops=stops)
+            found = grammar.grammar_for(plan, asked, reads_reasoning=reads or plan.harmony, stops=stops)
         else:
             found = grammar.Grammar(None, "VLLM_ENFORCE_STRICT_TOOL_CALLING=0")
         if found.tag is None:

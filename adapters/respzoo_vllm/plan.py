@@ -19,7 +19,7 @@ from respzoo.spans import special_texts
 from respzoo_vllm.prompt import Gate, PromptReader, syntaxes
 from respzoo_vllm.variant import without
 
-__all__ = ["CHOICES", "Plan", "announce", "find_template", "is_harmony", "plan_for", "policies"]
+__all__ = ["CHOICES", "Plan", "announce", "find_template", "plan_for", "policies"]
 
 logger = logging.getLogger("vllm.respzoo")  # below "vllm", whose handlers vLLM sets up
 _plans: WeakKeyDictionary[Any, dict[int, Plan]] = WeakKeyDictionary()
@@ -41,6 +41,7 @@ class Plan:
         self.gate = Gate(tokenizer, template, self.reader)
         self.special = special_texts(tokenizer)
         self.special_tokens = frozenset(self.special.values())
+        self.harmony = _is_harmony(template.spec)
         self._variants = {(True, True): template}
         self.grammars: OrderedDict[str, Any] = OrderedDict()  # grammar.py's, by what was asked
         self.stops: frozenset[str] | None = None
@@ -135,7 +136,7 @@ def policies() -> dict[str, Any]:
     return chosen
 
 
-def is_harmony(spec: Mapping[str, Any]) -> bool:
+def _is_harmony(spec: Mapping[str, Any]) -> bool:
     """Whether replies are gpt-oss's: channels, and functions in a namespace of theirs."""
     fields = str(spec["fields"])
     return (

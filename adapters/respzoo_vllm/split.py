@@ -18,7 +18,7 @@ from respzoo.message import Delta
 from respzoo_vllm import engine
 from respzoo_vllm.damage import report
 from respzoo_vllm.halves import ReasoningHalf, answer_half
-from respzoo_vllm.plan import Plan, is_harmony, logger, plan_for, policies
+from respzoo_vllm.plan import Plan, logger, plan_for, policies
 from respzoo_vllm.tools import tool_dicts
 
 __all__ = ["RespzooReasoningParser", "RespzooToolParser"]
@@ -53,7 +53,7 @@ class RespzooReasoningParser(engine.ReasoningParser):
             # The server has found its template by the model, and so has started; an error here would end the engine.
             logger.exception("respzoo: grammars will hold reasoning too; RESPZOO_TEMPLATE=path lets every process know")
         # Grammars for harmony begin before the reasoning, since 0.28: vLLM's own class knows.
-        harmony = self._plan is not None and is_harmony(self._plan.template.spec)
+        harmony = self._plan is not None and self._plan.harmony
         self._stock: Any = engine.harmony_reasoning(tokenizer) if harmony else None
 
     # what the engine core asks
