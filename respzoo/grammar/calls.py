@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from respzoo.grammar.ebnf import GAP, Rules, choice, fill, may_be_empty, quote, 
 from respzoo.grammar.formats import Format, either, grammar, json_schema, sequence, star
 from respzoo.grammar.notations import json_between_marks, python
 from respzoo.grammar.openers import Opener, openers_of
-from respzoo.grammar.schemas import Properties, Values, alternatives, in_order, properties_of, types_of
+from respzoo.grammar.schemas import Values, alternatives, constants, in_order, objects_of, types_of
 from respzoo.grammar.shapes import Shape, Tool, rebased, shape_of
 from respzoo.grammar.tags import InlineTags, TreeTags
 from respzoo.grammar.texts import Texts
@@ -53,11 +53,6 @@ class Syntax:
             raise Unsupported("a name that stands among the arguments")
         if self.shape.in_opener and not any(opener.names for opener in self.openers):
             raise Unsupported("an opener without the tool's name")
-
-    @property
-    def many(self) -> bool:
-        """Whether several regions of it may follow one another."""
-        return self.field.repeats
 
     @property
     def sequence(self) -> bool:
@@ -169,18 +164,19 @@ class Syntax:
             case "xml-tree":
                 body = TreeTags(rules, self.field).arguments
             case _:
-                body = self._marked(rules)
+                body = self._marked(rules, opener)
         calls = [series([spell(opener.named(tool.name)), body(tool), self.closer]) for tool in tools]
         return grammar(rules.text(choice(calls)))
 
-    def _marked(self, rules: Rules) -> Callable[[Tool], str]:
+    def _marked(self, rules: Rules, opener: Opener) -> Callable[[Tool], str]:
         """What writes a call's arguments as JSON with marks of the model's own."""
         loose = self.field.content.args.get("unquoted_keys") == "loose"
         notation = json_between_marks(rules, self._marks or [['"', '"']], loose=loose)
+        before = _before_value(opener)
 
         def body(tool: Tool) -> str:
             values, root = Values(rules, notation, tool.schema), tool.schema
-            return series([GAP, choice(values.object(part) for part in _objects(root)), GAP])
+            return series([before, choice(values.object(part) for part in objects_of(root)), GAP])
 
         return body
 
@@ -207,7 +203,7 @@ class _PythonArguments:
     def all(self, tool: Tool) -> str:
         values = Values(self._rules, self._notation, tool.schema)
         bodies: list[str] = []
-        for properties in _objects(tool.schema):
+        for properties in objects_of(tool.schema):
             pairs = [
                 (series([quote(f"{_as_name(key)}="), self._value(values, schema, tool)]), needed)
                 for key, schema, needed in properties.named
@@ -219,20 +215,20 @@ class _PythonArguments:
 
     def _value(self, values: Values, schema: Any, tool: Tool) -> str:
         value = values.value(schema)
-        if self._raw and any("string" in types_of(part) for part in alternatives(schema, tool.schema)):
+        parts = [part for part in alternatives(schema, tool.schema) if constants(part) is None]
+        if self._raw and any("string" in types_of(part) for part in parts):
             return choice([value, self._raw])
         return value
 
 
-def _objects(root: Mapping[str, Any]) -> list[Properties]:
-    """The objects that a tool's schema allows."""
-    return [properties_of(part, root) for part in alternatives(root, root)]
-
-
 def _piece(node: Node, opener: Opener) -> Format:
-    """A piece of an opener, with white space behind it where it does not look at what comes there."""
-    behind = spell(opener.before_value) if opener.given.items else GAP
-    return grammar(f"root ::= {series([spell(node), behind])}")
+    """A piece of an opener, and what may stand behind it."""
+    return grammar(f"root ::= {series([spell(node), _before_value(opener)])}")
+
+
+def _before_value(opener: Opener) -> str:
+    """White space, where the opener does not look at what comes there."""
+    return spell(opener.before_value) if opener.given.items else GAP
 
 
 def _as_name(name: str) -> str:

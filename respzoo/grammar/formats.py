@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Format", "either", "grammar", "json_schema", "optional", "plus", "sequence", "star"]
+__all__ = ["Format", "dispatch", "either", "grammar", "json_schema", "optional", "plus", "sequence", "star"]
 
 Format = dict[str, Any]
 
@@ -50,3 +50,8 @@ def plus(content: Format) -> Format:
 def star(content: Format) -> Format:
     """It, any number of times."""
     return {"type": "star", "content": content}
+
+
+def dispatch(rules: Sequence[tuple[str, Format]]) -> Format:
+    """Any text in which each of these strings is followed by its format."""
+    return {"type": "dispatch", "rules": [list(rule) for rule in rules], "loop": True, "excludes": []}

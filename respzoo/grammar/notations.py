@@ -23,22 +23,22 @@ _PYTHON_ESCAPES = f"([\"'\\\\nrt] | {_CODE})"
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LOOSE_KEY = re.compile(r'[^"{}\[\],:\s](?:[^"{}\[\],:\n]*[^"{}\[\],:\s])?')
 # a key of any name holds no piece of a marker: those of the model's strings, of its stops
-_LOOSE, _LOOSE_EDGE = r"""[^"'<>{}\[\],:\n\r\t]""", r"""[^"'<>{}\[\],: \n\r\t]"""
+_LOOSE, _LOOSE_EDGE = r"""[^"'<>{}\[\],:\\\0-\x1f]""", r"""[^"'<>{}\[\],:\\\0- ]"""
 _WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
 
 
 def json_in_tags(rules: Rules, texts: Texts) -> Notation:
     """JSON whose strings are such texts as they are written: a tag would end with what they exclude."""
-    inside = texts.quoted(rules, '"', _JSON_ESCAPES)
+    inside = texts.quoted(rules, '"', rules.add(_JSON_ESCAPES, "escape"))
     string = rules.add(f'"\\"" {inside} "\\""', "string")
     return Notation(string, _as_json, _as_json, _JSON_WORDS, string)
 
 
 def python(rules: Rules) -> Notation:
     """Python's literals, strings in either quote."""
-    texts = Texts([read("\\n")])
+    texts, escapes = Texts([read("\\n")]), rules.add(_PYTHON_ESCAPES, "escape")
     string = rules.add(
-        " | ".join(series([quote(mark), texts.quoted(rules, mark, _PYTHON_ESCAPES), quote(mark)]) for mark in "\"'"),
+        " | ".join(series([quote(mark), texts.quoted(rules, mark, escapes), quote(mark)]) for mark in "\"'"),
         "string",
     )
     return Notation(string, _as_python, _as_python, _PYTHON_WORDS, string)

@@ -6,8 +6,9 @@ the opener up to that name, as far as it is a marker. An opener without one (`ge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import regex
 
@@ -16,8 +17,9 @@ from respzoo.fields import GIVEN_BACK
 from respzoo.grammar.ebnf import fill, holds, may_be_empty, require, spell
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series
 
-__all__ = ["Opener", "distinct", "openers_of"]
+__all__ = ["Opener", "distinct", "openers_of", "written"]
 
+_WHOLE_MARKER = regex.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _MARKER = regex.compile(r"[<\[{|]|=\w+\.")
 
 
@@ -73,6 +75,18 @@ class Opener:
         """What is left of it behind all of it."""
         return replace(self, lead=Series(()), head=None, rest=Series(()))
 
+    def marked(self, others: Collection[str]) -> Opener:
+        """The same with a head that is one whole marker, if it begins with one that nothing else has in it."""
+        if self.head is None:
+            return self
+        items = self.head.items
+        literals = list(takewhile(lambda item: isinstance(item, CharSet) and item.literal is not None, items))
+        text = _letters(Series(tuple(literals)))
+        found = _WHOLE_MARKER.match(text)
+        if found is None or any(found[0] in other for other in others):
+            return self
+        return self.cut(len(found[0]))
+
     def cut(self, length: int) -> Opener:
         """The same with no more than the first items of its head."""
         assert self.head is not None
@@ -101,6 +115,14 @@ def distinct(openers: Sequence[Opener]) -> list[Opener]:
             opener = opener.cut(len(shortest))
         found.append(opener)
     return found
+
+
+def written(head: Node) -> str | None:
+    """The text of a head that is nothing but one."""
+    items = _items(head)
+    if all(isinstance(item, CharSet) and item.literal is not None for item in items):
+        return _letters(head)
+    return None
 
 
 def _items(node: Node) -> tuple[Node, ...]:

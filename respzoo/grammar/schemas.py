@@ -23,6 +23,8 @@ __all__ = [
     "alternatives",
     "constants",
     "in_order",
+    "items_of",
+    "objects_of",
     "properties_of",
     "types_of",
 ]
@@ -132,12 +134,11 @@ class Values:
 
     def _array(self, schema: Schema) -> str:
         item = self.value(schema.get("items", ANY))
-        low, high = schema.get("minItems", 0), schema.get("maxItems")
-        low = low if isinstance(low, int) else 0
+        low, high = items_of(schema)
         more = f'{_SPACE} "," {_SPACE} {item}'
         if high == 0:
             return series(['"["', _SPACE, '"]"'])
-        upper = "" if not isinstance(high, int) else str(high - 1)
+        upper = "" if high is None else str(high - 1)
         filled = series([_SPACE, item, f"({more}){{{max(low - 1, 0)},{upper}}}", _SPACE])
         return series(['"["', filled if low else f"({choice([filled, _SPACE])})", '"]"'])
 
@@ -270,6 +271,17 @@ def properties_of(schema: Schema, root: Schema) -> Properties:
     for key in required:
         named.setdefault(key, others if others is not None else ANY)
     return Properties([(key, of_key, key in required) for key, of_key in named.items()], others)
+
+
+def items_of(schema: Schema) -> tuple[int, int | None]:
+    """How many items a list has: at least, and at most."""
+    low, high = schema.get("minItems"), schema.get("maxItems")
+    return low if isinstance(low, int) else 0, high if isinstance(high, int) else None
+
+
+def objects_of(root: Schema) -> list[Properties]:
+    """The objects that a tool's own schema allows."""
+    return [properties_of(part, root) for part in alternatives(root, root)]
 
 
 def _is_list(value: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, cast
 from respzoo.fields import CALLS, CONTENT, REASONING_NAMES, CompiledTemplate, Field, Wrapper
 from respzoo.grammar.calls import Syntax
 from respzoo.grammar.ebnf import GAP, Rules, fill, series, spell
-from respzoo.grammar.formats import Format, either, grammar, json_schema, optional, plus, sequence, star
-from respzoo.grammar.openers import Opener, distinct, openers_of
+from respzoo.grammar.formats import Format, dispatch, either, grammar, json_schema, optional, plus, sequence, star
+from respzoo.grammar.openers import Opener, distinct, openers_of, written
 from respzoo.grammar.shapes import Tool
 from respzoo.grammar.texts import Texts
 from respzoo.parser import ResponseParser
@@ -240,7 +240,11 @@ def _continuations(
             continue
         inside = _calls(template, group, tools, single=single)["elements"][1:]
         wrapped += [(opener, sequence(inside)) for opener in openers_of(wrapper.open) if opener.head is not None]
-    openers = distinct([*(opener for opener, _ in wrapped), *(opener for _, opener in regions)])
+    others = [one.open for one in template.fields.values() if one.name != CALLS and one.open is not None]
+    marks = [mark for other in others for mark in [*(other.literals or ()), *other.markers()]]
+    openers = distinct(
+        [opener.marked(marks) for opener in [*(one for one, _ in wrapped), *(one for _, one in regions)]]
+    )
     for opener, (_, inside) in zip(openers, wrapped, strict=False):
         assert opener.head is not None
         found.setdefault(opener.head, []).append(sequence([_spelled(fill(opener.rest, {})), inside]))
@@ -256,15 +260,20 @@ def _continuations(
 def _mixed(follows: _Continuations, *, single: bool, leading: Sequence[Node]) -> Format:
     """Text with calls in it; `leading` patterns are not its beginning."""
     texts = Texts(list(follows), leading=leading)
-    free = _written(texts.without)
     if not follows:
-        return free
+        return _written(texts.without)
+    markers = [written(head) for head in follows]
+    if None not in markers and not leading and not single:
+        return dispatch(
+            [(mark or "", either(formats)) for mark, formats in zip(markers, follows.values(), strict=True)]
+        )
     calls = either(
         [
             sequence([_written(lambda rules, number=number: texts.until(rules, number)), either(formats)])
             for number, formats in enumerate(follows.values())
         ]
     )
+    free = _written(texts.without)
     return either([free, calls]) if single else sequence([star(calls), free])
 
 

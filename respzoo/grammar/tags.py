@@ -23,6 +23,8 @@ from respzoo.grammar.schemas import (
     alternatives,
     constants,
     in_order,
+    items_of,
+    objects_of,
     properties_of,
     types_of,
 )
@@ -40,11 +42,12 @@ _PYTHON_TOO = {"true": ("true", "True"), "false": ("false", "False"), "null": ("
 class _Tags:
     """What both kinds share: texts that the parser does not take for the value's end."""
 
-    def __init__(self, rules: Rules, field: Field, opening: str, end: str) -> None:
-        """`opening` is the pattern of an opening tag, `end` that of a closing one and what proves it."""
+    def __init__(self, rules: Rules, field: Field, opening: str, closing: str, between: str, proof: str) -> None:
+        """`opening` and `closing` are the patterns of tags; `proof` is what proves a closing one, `between` what may
+        stand before that."""
         self._rules = rules
         self._field = field
-        self._texts = _search(opening, end, _call(field), _closer(field))
+        self._texts = _search(opening, rf"(?:{closing}){between}", proof, _call(field), _closer(field))
         self.text = self._texts.without(rules)
         self.json = json_in_tags(rules, self._texts)
 
@@ -98,16 +101,17 @@ _MOST_STATES = 400  # of a search; a grammar holds all of them
 
 
 @lru_cache(256)  # what a template's texts must not hold is the same for all tools
-def _search(opening: str, end: str, call: str, closer: str) -> Texts:
-    """Texts that hold no opening tag, no call and no end: a search for all of these, or where that is too large, for
-    what they begin with."""
-    proof = read(end)
+def _search(opening: str, end: str, proof: str, call: str, closer: str) -> Texts:
+    """Texts that hold no opening tag, no call and no end (a closing tag and what proves it), and that do not end with
+    what the real closing tag would prove: a search for all of these, or where that is too large, for what they begin
+    with."""
+    ends, last = read(rf"{end}(?:{proof})"), [read(end)]
     try:
         calls = [read(rf"(?:{call})\s*(?:{opening}|{closer})")] if call else []
-        return Texts([read(opening), *calls, proof], most=_MOST_STATES)
+        return Texts([read(opening), *calls, ends], trailing=last, most=_MOST_STATES)
     except Unsupported:
         short = [before(read(opening), {"key"}), *([before(read(call), {"name", "id"})] if call else [])]
-        return Texts([*(tree for tree in short if tree.items), proof])
+        return Texts([*(tree for tree in short if tree.items), ends], trailing=last)
 
 
 def _call(field: Field) -> str:
@@ -132,7 +136,7 @@ class InlineTags(_Tags):
         if found is None:
             raise Unsupported("a tag_pattern that is not an opening tag, a value and a closing tag")
         opening, closing = found
-        super().__init__(rules, field, opening, rf"(?:{closing}){ENDINGS}(?:{_closer(field)})")
+        super().__init__(rules, field, opening, closing, ENDINGS, _closer(field))
         self._opening, self._closing = read(opening), spell(read(closing))
         self._source = opening
         self._escapes = bool(field.extended and args.get("unescape_keys"))
@@ -143,10 +147,8 @@ class InlineTags(_Tags):
         """All the tags of a call."""
         root = tool.schema
         values = Values(self._rules, self.json, root)
-        first = alternatives(root, root)
         bodies: list[str] = []
-        for part in first:
-            properties = properties_of(part, root)
+        for properties in objects_of(root):
             pairs = [(self._argument([key], schema, values, root), needed) for key, schema, needed in properties.named]
             other = None if properties.others is None else self._argument(None, properties.others, values, root)
             bodies.append(in_order(self._rules, pairs, other, GAP))
@@ -194,7 +196,7 @@ class TreeTags(_Tags):
     def __init__(self, rules: Rules, field: Field) -> None:
         args = field.content.args
         opening, closing = args["open_tag"], args["close_tag"]
-        super().__init__(rules, field, opening, rf"(?:{closing})\s*(?:{opening}|{closing}|{_closer(field)})")
+        super().__init__(rules, field, opening, closing, r"\s*", rf"{opening}|{closing}|{_closer(field)}")
         self._source = opening
         self._opening, self._closing = read(opening), read(closing)
         self._item: str = args.get("item", "")
@@ -209,8 +211,7 @@ class TreeTags(_Tags):
         """All the tags of a call."""
         root = tool.schema
         values = Values(self._rules, self.json, root)
-        parts = alternatives(root, root)
-        return series([GAP, choice(self._object(properties_of(part, root), values, root) for part in parts), GAP])
+        return series([GAP, choice(self._object(properties, values, root) for properties in objects_of(root)), GAP])
 
     def _object(self, properties: Properties, values: Values, root: Mapping[str, Any]) -> str:
         pairs = [(self._tag(key, schema, values, root), needed) for key, schema, needed in properties.named]
@@ -240,9 +241,8 @@ class TreeTags(_Tags):
                 continue  # an object or a list would be a text
             if "array" in kinds:
                 item = self._tag(None, part.get("items", ANY), values, root)
-                low = part.get("minItems", 0)
-                low = low if isinstance(low, int) else 0
-                yield "array", f"{GAP} ({item} {GAP}){{{low},}}" if low else f"{GAP} ({item} {GAP})*"
+                low, high = items_of(part)
+                yield "array", f"{GAP} ({item} {GAP}){{{low},{'' if high is None else high}}}"
             if "object" in kinds:
                 yield "object", series([GAP, self._object(properties_of(part, root), values, root), GAP])
 

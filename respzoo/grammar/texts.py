@@ -3,18 +3,19 @@
 A value in tags may hold its own closing tag, as long as what follows it is not what follows a value's end. A list of
 excluded strings cannot say that (`</parameter>`, any white space, `</function>`). So the patterns become one
 deterministic automaton that looks for any of them, as small as it can be, and its states become rules, each one
-character and the next state: a grammar of this kind is read in time linear in the text.
+character and the next state: a text is read in time linear in its length. What a state costs is a mask over all tokens,
+which xgrammar makes when it compiles the grammar, so the states are few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from respzoo.automaton import Automaton
-from respzoo.grammar.ebnf import Rules, char_class
-from respzoo.patterns import CharSet, Node, Unsupported
+from respzoo.grammar.ebnf import Rules, char_class, may_be_empty, quote
+from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsupported
 
-__all__ = ["Texts"]
+__all__ = ["Texts", "dispatch", "signs"]
 
 _MOST_STATES = 5_000
 _ASCII = [chr(code) for code in range(128)]
@@ -28,22 +29,32 @@ _OTHER = "\ufffd"  # stands for all characters that are nowhere named
 class Texts:
     """The search for some patterns, as rules of a grammar."""
 
-    def __init__(self, patterns: Sequence[Node], *, leading: Sequence[Node] = (), most: int = _MOST_STATES) -> None:
-        """`leading`: patterns that count at the text's very beginning only; `most`: states.
+    def __init__(
+        self,
+        patterns: Sequence[Node],
+        *,
+        leading: Sequence[Node] = (),
+        trailing: Sequence[Node] = (),
+        most: int = _MOST_STATES,
+    ) -> None:
+        """`leading` patterns count at the text's very beginning only, `trailing` ones at its very end; `most`: states.
 
         Raises:
             Unsupported: a pattern may match no text at all, or there are more states.
         """
-        self._automaton = Automaton([*patterns, *leading])
+        self._automaton = Automaton([*patterns, *trailing, *leading])
+        self._trailing = range(len(patterns), len(patterns) + len(trailing))
         self._restart = frozenset(
-            place for place in self._automaton.start.places if self._automaton.owners[place] < len(patterns)
+            place for place in self._automaton.start.places if self._automaton.owners[place] < self._trailing.stop
         )
         self._alphabet = _alphabet([chars for chars in self._automaton.nodes if chars is not None])
         self._others = next(number for number, members in enumerate(self._alphabet) if _OTHER in members)
         self._moves: list[list[int]] = []  # by state: the state that each class of characters leads to
         self._found: list[frozenset[int]] = []  # by state: the patterns that have matched
+        self._ends: list[bool] = []  # by state: whether a text may end
         self._explore(most)
         self._blocks = self._minimal()
+        self._signs = sorted({text for tree in patterns for text in signs(tree)} - {""})
         self._first: dict[int, int] = {}  # by block: one of its states
         for state, block in enumerate(self._blocks):
             self._first.setdefault(block, state)
@@ -52,43 +63,43 @@ class Texts:
         """Whether none of the patterns matches in a text."""
         state = 0
         for char in text:
-            number = next((at for at, members in enumerate(self._alphabet) if char in members), self._others)
-            state = self._moves[state][number]
+            state = self._moves[state][self._class(char)]
             if self._found[state]:
                 return False
-        return True
+        return self._ends[state]
 
     def without(self, rules: Rules) -> str:
         """Any text in which none of the patterns matches."""
-        return self._write(rules, "text", lambda block, steps: ['""', *steps])
+        return self._write(rules, lambda block, steps: [*self._stop(block), *steps])
+
+    def _stop(self, block: int) -> list[str]:
+        """The end of a text, where it may end."""
+        return ['""'] if self._ends[self._first[block]] else []
 
     def until(self, rules: Rules, pattern: int) -> str:
         """Any text that ends with the first match of any pattern, if that is the one of this number."""
         final = {self._blocks[state]: "" for state, found in enumerate(self._found) if pattern in found}
-        return self._write(rules, "text", lambda block, steps: [*self._steps(block, final), *steps])
+        return self._write(rules, lambda block, steps: [*self._steps(block, final), *steps])
 
     def quoted(self, rules: Rules, mark: str, escapes: str) -> str:
-        """The inside of a string between such marks, on one line and without a match of the patterns as it is written;
-        `escapes` are the expressions of what may stand behind a backslash."""
-        start = rules.reserve("quoted")
-        escaped = f'"\\\\" {escapes} {start}'
-        banned = {mark, "\\", *map(chr, range(32))}
-        name = self._write(rules, "quoted", lambda block, steps: ['""', *steps, escaped], banned)
-        rules.define(start, name)
-        return start
+        """The inside of a string between such marks, on one line and without the beginning of any of the patterns as it
+        is written; `escapes` is the rule of what may stand behind a backslash."""
+        return rules.add(dispatch({"\\": escapes}, [mark, *map(chr, range(32)), *self._signs]), "quoted")
 
-    def _write(
-        self, rules: Rules, hint: str, body: Callable[[int, list[str]], list[str]], banned: Collection[str] = ()
-    ) -> str:
+    def _write(self, rules: Rules, body: Callable[[int, list[str]], list[str]]) -> str:
         """A rule for each state in which nothing has matched yet."""
         blocks = sorted({self._blocks[state] for state, found in enumerate(self._found) if not found})
-        names = {block: rules.reserve(hint) for block in blocks}
+        names = {block: rules.reserve("text") for block in blocks}
         for block in blocks:
-            rules.define(names[block], " | ".join(body(block, list(self._steps(block, names, banned)))))
+            steps = list(self._steps(block, names))
+            # a state that leads to itself is a loop: an engine reads it faster than a rule that calls itself
+            loop = next((step for step in steps if step.endswith(f" {names[block]}")), None)
+            rest = " | ".join(body(block, [step for step in steps if step != loop]))
+            rules.define(names[block], rest if loop is None else f"{loop.removesuffix(f' {names[block]}')}* ({rest})")
         return names[self._blocks[0]]
 
-    def _steps(self, block: int, names: Mapping[int, str], banned: Collection[str] = ()) -> Iterator[str]:
-        """One character that is not banned, and the rule of the state that it leads to."""
+    def _steps(self, block: int, names: Mapping[int, str]) -> Iterator[str]:
+        """One character, and the rule of the state that it leads to."""
         led: dict[int, set[int]] = {}
         for number, state in enumerate(self._moves[self._first[block]]):
             led.setdefault(self._blocks[state], set()).add(number)
@@ -96,24 +107,21 @@ class Texts:
             if target not in names:
                 continue
             others = self._others in numbers
-            chars = [
-                char
-                for number, members in enumerate(self._alphabet)
-                if (number in numbers) != others
-                for char in members
-                if char not in banned
-            ]
-            if others:
-                chars += banned
-            if others or chars:
-                yield f"{char_class(chars, others=others)} {names[target]}".rstrip()
+            inside = [number for number in range(len(self._alphabet)) if (number in numbers) != others]
+            chars = [char for number in inside for char in self._alphabet[number]]
+            yield f"{char_class(chars, others=others)} {names[target]}".rstrip()
+
+    def _class(self, char: str) -> int:
+        return next((number for number, members in enumerate(self._alphabet) if char in members), self._others)
 
     def _explore(self, most: int) -> None:
         numbers = {frozenset(self._automaton.start.places): 0}
         order = list(numbers)
         nodes, owners = self._automaton.nodes, self._automaton.owners
         for places in order:
-            found = frozenset(owners[place] for place in places if nodes[place] is None)
+            ended = frozenset(owners[place] for place in places if nodes[place] is None)
+            found = ended.difference(self._trailing)
+            self._ends.append(found == ended)
             moves: list[int] = []
             for members in self._alphabet:
                 # a text in which a pattern has matched is none of ours: where it goes on does not matter
@@ -137,7 +145,7 @@ class Texts:
 
     def _minimal(self) -> list[int]:
         """Each state's block: states of one block cannot be told apart by what follows."""
-        blocks = _numbered(self._found)
+        blocks = _numbered(list(zip(self._found, self._ends, strict=True)))
         while True:
             refined = _numbered(
                 [
@@ -148,6 +156,45 @@ class Texts:
             if max(refined) == max(blocks):
                 return blocks
             blocks = refined
+
+
+def dispatch(tags: Mapping[str, str], banned: Sequence[str]) -> str:
+    """Any text without what is banned, in which each of the tags is followed by its rule: EBNF of xgrammar's own, which
+    engines read as fast as text can be read."""
+    parts = [*(f"({quote(tag)}, {rule})" for tag, rule in tags.items()), "loop_after_dispatch=true"]
+    if banned:
+        parts.append(f"excludes=({', '.join(map(quote, banned))})")
+    return f"TagDispatch({', '.join(parts)})"
+
+
+def signs(tree: Node) -> list[str]:
+    """The texts with one of which each match begins, but for what need not be there; an empty one: none is certain."""
+    return [text for text, _ in _signs(tree)]
+
+
+def _signs(node: Node) -> list[tuple[str, bool]]:
+    """Each beginning, and whether the tree may end with it."""
+    match node:
+        case CharSet():
+            return [(node.literal, True)] if node.literal is not None else [("", False)]
+        case Group():
+            return _signs(node.item)
+        case Choice():
+            return [found for branch in node.branches for found in _signs(branch)]
+        case Repeat():
+            return [("", False)]
+        case Series():
+            found: list[tuple[str, bool]] = [("", True)]
+            for item in node.items:
+                if may_be_empty(item) and all(not text for text, _ in found):
+                    continue
+                more = _signs(item)
+                found = [
+                    (text + further, whole and going)
+                    for text, whole in found
+                    for further, going in (more if whole else [("", False)])
+                ]
+            return found
 
 
 def _numbered(keys: Sequence[object]) -> list[int]:
