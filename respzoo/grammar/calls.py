@@ -13,7 +13,7 @@ from respzoo.grammar.ebnf import GAP, Rules, choice, fill, may_be_empty, quote, 
 from respzoo.grammar.formats import Format, either, grammar, json_schema, sequence, star
 from respzoo.grammar.notations import json_between_marks, python
 from respzoo.grammar.openers import Opener, openers_of
-from respzoo.grammar.schemas import Values, alternatives, constants, in_order, objects_of, types_of
+from respzoo.grammar.schemas import Values, alternatives, arranged, constants, objects_of, types_of
 from respzoo.grammar.shapes import Shape, Tool, rebased, shape_of
 from respzoo.grammar.tags import InlineTags, TreeTags
 from respzoo.grammar.texts import Texts
@@ -210,7 +210,7 @@ class _PythonArguments:
             ]
             others = properties.others
             other = None if others is None else series([_WORD, '"="', self._value(values, others, tool)])
-            bodies.append(in_order(self._rules, pairs, other, '"," " "?'))
+            bodies.append(arranged(self._rules, pairs, other, '"," " "?'))
         return choice(bodies)
 
     def _value(self, values: Values, schema: Any, tool: Tool) -> str:

@@ -17,8 +17,9 @@ from respzoo.fields import GIVEN_BACK
 from respzoo.grammar.ebnf import fill, holds, may_be_empty, require, spell
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series
 
-__all__ = ["Opener", "distinct", "openers_of", "written"]
+__all__ = ["Opener", "distinct", "openers_of", "spellings"]
 
+_MOST_SPELLINGS = 64
 _WHOLE_MARKER = regex.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")
 _MARKER = regex.compile(r"[<\[{|]|=\w+\.")
 
@@ -117,12 +118,28 @@ def distinct(openers: Sequence[Opener]) -> list[Opener]:
     return found
 
 
-def written(head: Node) -> str | None:
-    """The text of a head that is nothing but one."""
-    items = _items(head)
-    if all(isinstance(item, CharSet) and item.literal is not None for item in items):
-        return _letters(head)
-    return None
+def spellings(head: Node) -> list[str]:
+    """The texts in which a head is written: one space where there must be white space, none where there may be. None at
+    all for a head that holds more than fixed texts and white space."""
+    match head:
+        case CharSet():
+            if head.literal is None:
+                return [" "] if head.spaces_only else []
+            return [head.literal]
+        case Group():
+            return spellings(head.item)
+        case Choice():
+            branches = [spellings(branch) for branch in head.branches]
+            return [text for branch in branches for text in branch] if all(branches) else []
+        case Repeat():
+            if isinstance(head.item, CharSet) and head.item.spaces_only:
+                return [" " if head.low else ""]
+            return ["", *spellings(head.item)] if (head.low, head.high) == (0, 1) and spellings(head.item) else []
+        case Series():
+            found = [""]
+            for item in head.items:
+                found = [text + more for text in found for more in spellings(item)][:_MOST_SPELLINGS]
+            return found
 
 
 def _items(node: Node) -> tuple[Node, ...]:

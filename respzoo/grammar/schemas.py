@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, cast
 
 from respzoo.grammar.ebnf import Rules, choice, quote, series
@@ -21,8 +22,8 @@ __all__ = [
     "Properties",
     "Values",
     "alternatives",
+    "arranged",
     "constants",
-    "in_order",
     "items_of",
     "objects_of",
     "properties_of",
@@ -40,6 +41,7 @@ _NUMBERS = {
     "number": '"-"? ("0" | [1-9] [0-9]{0,15}) ("." [0-9]{1,17})? ([eE] [+\\-]? [0-9]{1,2})?',
 }
 _TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
+_MOST_IN_ANY_ORDER = 5  # 32 rules, each a choice of what is left
 _MOST_STEPS = 64  # through references and unions
 
 
@@ -156,25 +158,44 @@ class Values:
             keys = [key for key, _, _ in properties.named]
             orders.append([pair for _, pair in sorted(zip(keys, pairs, strict=True), key=lambda one: one[0])])
         separator = series([_SPACE, '","', _SPACE])
-        bodies = [in_order(self._rules, order, other, separator) for order in orders]
+        bodies = [arranged(self._rules, order, other, separator) for order in orders]
         return series(['"{"', _SPACE, choice(bodies), _SPACE, '"}"'])
 
     def _key(self, key: str) -> str:
         return choice(map(quote, self._notation.key(key)))
 
 
-def in_order(rules: Rules, pairs: Sequence[tuple[str, bool]], other: str | None, separator: str) -> str:
-    """These expressions in their order, those that need not be there left out at will, and any number of `other`."""
+def arranged(rules: Rules, pairs: Sequence[tuple[str, bool]], other: str | None, separator: str) -> str:
+    """These expressions, each once at most and those that must be there once, and behind them any number of `other`: in
+    any order if they are few, else in their own."""
     rest_first = rest_later = '""'
     if other is not None:
         rest_later = f"({separator} {other})*"
         rest_first = f"({other} {rest_later})?"
+    if 1 < len(pairs) <= _MOST_IN_ANY_ORDER:
+        return _in_any_order(rules, pairs, rest_first, rest_later, separator)
     first, later = rest_first, rest_later
     for pair, needed in reversed(pairs):
         with_first, with_later = series([pair, later]), series([separator, pair, later])
         first = rules.add(with_first if needed else f"{with_first} | {first}", "first")
         later = rules.add(with_later if needed else f"{with_later} | {later}", "more")
     return first
+
+
+def _in_any_order(
+    rules: Rules, pairs: Sequence[tuple[str, bool]], rest_first: str, rest_later: str, separator: str
+) -> str:
+    """One rule for each set of expressions that are still to come."""
+    every = frozenset(range(len(pairs)))
+    names: dict[frozenset[int], str] = {}
+    for size in range(len(pairs) + 1):
+        for left in map(frozenset, combinations(sorted(every), size)):
+            begun = left != every
+            parts = [series([separator if begun else "", pairs[one][0], names[left - {one}]]) for one in sorted(left)]
+            if not any(pairs[one][1] for one in left):
+                parts.append(rest_later if begun else rest_first)
+            names[left] = rules.add(" | ".join(parts), "left")
+    return names[every]
 
 
 def _listed(items: Sequence[str]) -> str:

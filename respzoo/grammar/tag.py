@@ -9,7 +9,7 @@ from respzoo.fields import CALLS, CONTENT, REASONING_NAMES, CompiledTemplate, Fi
 from respzoo.grammar.calls import Syntax
 from respzoo.grammar.ebnf import GAP, Rules, fill, series, spell
 from respzoo.grammar.formats import Format, dispatch, either, grammar, json_schema, optional, plus, sequence, star
-from respzoo.grammar.openers import Opener, distinct, openers_of, written
+from respzoo.grammar.openers import Opener, distinct, openers_of, spellings
 from respzoo.grammar.shapes import Tool
 from respzoo.grammar.texts import Texts
 from respzoo.parser import ResponseParser
@@ -259,21 +259,19 @@ def _continuations(
 
 def _mixed(follows: _Continuations, *, single: bool, leading: Sequence[Node]) -> Format:
     """Text with calls in it; `leading` patterns are not its beginning."""
+    if follows and not leading and not single and all(map(spellings, follows)):
+        formats = {head: either(after) for head, after in follows.items()}
+        return dispatch([(text, format) for head, format in formats.items() for text in spellings(head)])
     texts = Texts(list(follows), leading=leading)
+    free = _written(texts.without)
     if not follows:
-        return _written(texts.without)
-    markers = [written(head) for head in follows]
-    if None not in markers and not leading and not single:
-        return dispatch(
-            [(mark or "", either(formats)) for mark, formats in zip(markers, follows.values(), strict=True)]
-        )
+        return free
     calls = either(
         [
             sequence([_written(lambda rules, number=number: texts.until(rules, number)), either(formats)])
             for number, formats in enumerate(follows.values())
         ]
     )
-    free = _written(texts.without)
     return either([free, calls]) if single else sequence([star(calls), free])
 
 

@@ -21,8 +21,8 @@ from respzoo.grammar.schemas import (
     Properties,
     Values,
     alternatives,
+    arranged,
     constants,
-    in_order,
     items_of,
     objects_of,
     properties_of,
@@ -151,7 +151,7 @@ class InlineTags(_Tags):
         for properties in objects_of(root):
             pairs = [(self._argument([key], schema, values, root), needed) for key, schema, needed in properties.named]
             other = None if properties.others is None else self._argument(None, properties.others, values, root)
-            bodies.append(in_order(self._rules, pairs, other, GAP))
+            bodies.append(arranged(self._rules, pairs, other, GAP))
         return series([GAP, choice(bodies), GAP])
 
     def _argument(self, key: list[str] | None, schema: Any, values: Values, root: Mapping[str, Any]) -> str:
@@ -216,7 +216,7 @@ class TreeTags(_Tags):
     def _object(self, properties: Properties, values: Values, root: Mapping[str, Any]) -> str:
         pairs = [(self._tag(key, schema, values, root), needed) for key, schema, needed in properties.named]
         other = None if properties.others is None else self._tag("", properties.others, values, root)
-        return in_order(self._rules, pairs, other, GAP)
+        return arranged(self._rules, pairs, other, GAP)
 
     def _tag(self, key: str | None, schema: Any, values: Values, root: Mapping[str, Any]) -> str:
         """A tag with a value that fits the schema. Its key: None is that of an item in a list, "" any."""
@@ -258,7 +258,7 @@ class TreeTags(_Tags):
             key = self._item
             opening = self._opening if key else _omitted(self._opening, "key")
         else:
-            opening = self._opening
+            opening = self._opening if key else _demanded(self._opening, "key")
         if key:
             written = html.escape(key) if self._escapes else key
             require(self._source, self._opening, "key", written)
@@ -275,3 +275,10 @@ def _omitted(node: Node, name: str) -> Node:
     if holds(node, {name}):
         raise Unsupported("tags that all have a key, and no name for a list's items")
     return node
+
+
+def _demanded(node: Node, name: str) -> Node:
+    """The tree with the part that holds this group no longer optional."""
+    if isinstance(node, Series):
+        return Series(tuple(_demanded(item, name) for item in node.items))
+    return node.item if isinstance(node, Repeat) and node.low == 0 and holds(node.item, {name}) else node
