@@ -119,7 +119,7 @@ class ReplyReader(engine.Parser):
         stream = self._begin(request, self._prompt_ids, model_output, streamed=False)
         spans = self._spans
         special = spans.of(model_output, model_output_token_ids, finished=True) if spans is not None else None
-        deltas = stream.feed(model_output, special)
+        deltas = stream.feed(model_output, special) + self._stop(stream, model_output, model_output_token_ids)
         reasoning, content, calls = self._gather(deltas + self._finish(stream, request, streamed=False))
         made = [
             engine.FunctionCall(id=call["id"], name=call["name"], arguments="".join(call["arguments"]))
@@ -143,6 +143,7 @@ class ReplyReader(engine.Parser):
         special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
         deltas = stream.feed(delta_text, special)
         if finished:
+            deltas = deltas + self._stop(stream, delta_text, delta_token_ids)
             deltas = deltas + self._finish(stream, request, streamed=True)
             self._stream = self._prompt_ids = None  # a turn that a built-in tool continues has another prompt
         if not deltas:
@@ -186,6 +187,13 @@ class ReplyReader(engine.Parser):
         self._show_reasoning = getattr(request, "include_reasoning", True)  # Responses: since 0.28
         self._called = False
         return stream
+
+    def _stop(self, stream: MessageStream, text: str, ids: Sequence[int]) -> list[Delta]:
+        """A stop token writes nothing. Where it closes the call that is open, the call was not cut off."""
+        stop = self._plan.call_closers.get(ids[-1]) if ids else None
+        if stop is None or stream.parser.region != CALLS or text.endswith(stop):
+            return []
+        return stream.feed(stop, ((0, len(stop)),) if self._spans is not None and self._spans.known else None)
 
     def _finish(self, stream: MessageStream, request: Any, *, streamed: bool) -> list[Delta]:
         message, deltas = stream.finish()

@@ -14,7 +14,7 @@ import regex
 
 import respzoo
 from respzoo import ResponseParser, ResponseTemplate, UnknownModelError
-from respzoo.fields import REASONING_NAMES
+from respzoo.fields import CALLS, REASONING_NAMES
 from respzoo.spans import special_texts
 from respzoo_vllm.prompt import Gate, PromptReader, syntaxes
 from respzoo_vllm.variant import without
@@ -53,6 +53,17 @@ class Plan:
             found = without(self.template, reasoning=reasoning, tools=tools)
             self._variants[reasoning, tools] = found
         return found
+
+    @functools.cached_property
+    def call_closers(self) -> dict[int, str]:
+        """The special tokens that close calls, by id."""
+        closers = {
+            text.strip()
+            for field in self.template.fields.values()
+            if field.name == CALLS and field.close is not None
+            for text in field.close.literals or field.close.markers()
+        }
+        return {token_id: text for token_id, text in self.special.items() if text in closers}
 
     @property
     def frames_content(self) -> bool:

@@ -62,9 +62,9 @@ def test_quoted_markup_is_text(marked: str, expected: Reply) -> None:
     assert whole(cls, text, chat(), **options) == expected
     for size in (1, 2, 3, 7, 1000):
         assert finished(streamed(cls, text, chat(), size=size, **options)) == expected
-    # with the stop token's id and without its text
+    # with the stop token's id and without its text: it closes what was cut, which then is no call
     stopped = {**options, "ids": [*ids, *tokenizer.encode("<|return|>", add_special_tokens=False)]}
-    assert whole(cls, text, chat(), **stopped) == expected
+    assert whole(cls, text, chat(), **stopped) == (expected if any(expected) else ("", f"{text}<|return|>", []))
 
 
 ADJUSTS = "adjust_request" in vars(vllm.parser.HarmonyParser)  # since 0.28; before, our parser reads the ids alone
@@ -92,6 +92,33 @@ def test_where_text_is_behind_its_ids_it_is_read_as_text(
         said.clear()
         assert finished(streamed(cls, text, chat(), ids=ids, behind=behind, **options)) == as_text
         assert sum("quoted markup will be read as markup" in line for line in said) == 1
+
+
+THOUGHT = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+PREAMBLE = "<|channel|>commentary<|message|>Let me see.<|end|><|start|>assistant"
+FINAL = "<|channel|>final<|message|>Hello!"
+ARGUMENTS = '{"city": "Oslo"}'
+CALL = f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{ARGUMENTS}"
+IN_ROLE = f" to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{ARGUMENTS}"
+BROKEN = '<|channel|>commentary to=functions.get_weather<|message|>{"city": }'
+
+
+def test_a_stop_token_closes_the_call() -> None:
+    """Its text never comes: whether a call was cut off or is broken is told by the ids alone."""
+    tokenizer, cls = harmony_tokenizer(), parser_class(**HARMONY)
+    for text, cut, closed in (
+        (BROKEN, ("", "", []), ("", f"{BROKEN}<|call|>", [])),
+        (CALL, ("", "", [("get_weather", ARGUMENTS)]), ("", "", [("get_weather", ARGUMENTS)])),
+        (CALL[:-3], ("", "", []), ("", f"{CALL[:-3]}<|call|>", [])),
+        ("<|channel|>analysis<|message|>Hm", ("Hm", "", []), ("Hm", "", [])),
+    ):
+        for stop, expected in (("", cut), ("<|call|>", closed)):
+            ids = tokenizer.encode(text + stop, add_special_tokens=False)
+            options: dict[str, Any] = {"prompt": HARMONY_PROMPT, "tokenizer": tokenizer, "ids": ids}
+            assert whole(cls, text, chat(), **options) == expected
+            for size in (1, 3, 1000):
+                found = streamed(cls, text, chat(), size=size, cut=len(text), **options)
+                assert finished(found) == expected
 
 
 @pytest.mark.parametrize(
@@ -149,12 +176,6 @@ def test_harmony_request() -> None:
 
 # ------------------------------------------------------------------------------------------------------ grammars
 
-THOUGHT = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
-PREAMBLE = "<|channel|>commentary<|message|>Let me see.<|end|><|start|>assistant"
-FINAL = "<|channel|>final<|message|>Hello!"
-ARGUMENTS = '{"city": "Oslo"}'
-CALL = f"<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{ARGUMENTS}"
-IN_ROLE = f" to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{ARGUMENTS}"
 WRONG = CALL.replace('"Oslo"', "3")
 STRICT = [{"type": "function", "function": {**WEATHER, "strict": True}}]
 
