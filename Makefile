@@ -14,14 +14,14 @@ help:  ## what there is
 demo: $(BIN)/.demo  ## real model output, streamed through the parser in colour (no network at run time)
 	@$(BIN)/respzoo demo $(ARGS)
 
-test: $(BIN)/.test  ## all tests but those of the vLLM adapter
-	$(BIN)/python -m pytest --ignore=tests/vllm -n auto --dist worksteal $(ARGS)
+test: $(BIN)/.test  ## all tests but those of the vLLM adapter and of grammars
+	$(BIN)/python -m pytest --ignore=tests/vllm --ignore=tests/grammars -n auto --dist worksteal $(ARGS)
 
 serve: .venv-vllm  ## real vLLM on this CPU with our flags, a tiny checkpoint, one streamed chat
 	$(VLLM) tools/vllm_cpu/serve.py $(ARGS)
 
-test-vllm: .venv-vllm  ## the vLLM adapter: a live server, and the Python files of other releases
-	$(VLLM) -m pytest tests/vllm $(ARGS)
+test-vllm: .venv-vllm  ## the vLLM adapter: a live server, other releases' Python files; grammars in xgrammar
+	$(VLLM) -m pytest tests/vllm tests/grammars $(ARGS)
 
 load: .venv-vllm  ## 64 clients on a live vLLM for five minutes: no error, no wrong byte, no growing memory
 	$(VLLM) tools/vllm_cpu/load.py $(ARGS)

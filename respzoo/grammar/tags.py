@@ -30,7 +30,7 @@ from respzoo.grammar.schemas import (
 )
 from respzoo.grammar.shapes import Tool
 from respzoo.grammar.texts import Texts
-from respzoo.patterns import Node, Repeat, Series, Unsupported, read
+from respzoo.patterns import Node, Repeat, Series, Unsupported, groups, read
 
 __all__ = ["InlineTags", "TreeTags"]
 
@@ -103,9 +103,12 @@ _MOST_STATES = 400  # of a search; a grammar holds all of them
 @lru_cache(256)  # what a template's texts must not hold is the same for all tools
 def _search(opening: str, end: str, proof: str, call: str, closer: str) -> Texts:
     """Texts that hold no opening tag, no call and no end (a closing tag and what proves it), and that do not end with
-    what the real closing tag would prove: a search for all of these, or where that is too large, for what they begin
-    with."""
-    ends, last = read(rf"{end}(?:{proof})"), [read(end)]
+    what the real closing tag would prove or complete: a search for all of these, or where that is too large, for what
+    they begin with."""
+    tag = read(opening)
+    keys = [group for group in groups(tag) if group.name == "key"]
+    begun = [Series((*before(tag, {"key"}).items, *keys[:1]))] if keys else []
+    ends, last = read(rf"{end}(?:{proof})"), [read(end), *begun]
     try:
         calls = [read(rf"(?:{call})\s*(?:{opening}|{closer})")] if call else []
         return Texts([read(opening), *calls, ends], trailing=last, most=_MOST_STATES)
