@@ -15,6 +15,7 @@ hand.
     forced.py   the JSON that vLLM's own grammars make of a forced call
     damage.py   what is said and counted of calls that could not be read
     deltas.py   the objects that go out, built quickly
+    order.py    the parts of a delta in their order, for Responses
     parser.py   the parser that reads replies
     harmony.py  gpt-oss where its text has no markers
     split.py    the classes behind the two flags

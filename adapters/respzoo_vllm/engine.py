@@ -169,6 +169,7 @@ def install() -> None:
     chat = "vllm.entrypoints.openai.chat_completion"
     when_imported(f"{chat}.serving", _mend_serving)
     when_imported(f"{chat}.stream_processor", _mend_streams)
+    when_imported("vllm.entrypoints.openai.responses.serving", _mend_responses)
 
 
 def _know_reasoning(module: Any) -> None:
@@ -189,6 +190,12 @@ def _mend_streams(module: Any) -> None:
     from respzoo_vllm import ending
 
     ending.mend_streams(module)
+
+
+def _mend_responses(module: Any) -> None:
+    from respzoo_vllm import order
+
+    order.mend_responses(module)
 
 
 def _plug(module: Any) -> None:

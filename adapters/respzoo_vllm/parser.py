@@ -22,6 +22,7 @@ from respzoo_vllm import engine, grammar
 from respzoo_vllm.damage import counter, report
 from respzoo_vllm.ending import no_call
 from respzoo_vllm.forced import ForcedCalls
+from respzoo_vllm.order import in_order, runs
 from respzoo_vllm.plan import (
     CHOICES,
     announce,
@@ -119,7 +120,7 @@ class ReplyReader(engine.Parser):
         stream = self._begin(request, self._prompt_ids, model_output, streamed=False)
         spans = self._spans
         special = spans.of(model_output, model_output_token_ids, finished=True) if spans is not None else None
-        deltas = stream.feed(model_output, special) + self._stop(stream, model_output, model_output_token_ids)
+        deltas = stream.feed(model_output, special) + self._stop(stream, request, model_output, model_output_token_ids)
         reasoning, content, calls = self._gather(deltas + self._finish(stream, request, streamed=False))
         made = [
             engine.FunctionCall(id=call["id"], name=call["name"], arguments="".join(call["arguments"]))
@@ -143,7 +144,7 @@ class ReplyReader(engine.Parser):
         special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
         deltas = stream.feed(delta_text, special)
         if finished:
-            deltas = deltas + self._stop(stream, delta_text, delta_token_ids)
+            deltas = deltas + self._stop(stream, request, delta_text, delta_token_ids)
             deltas = deltas + self._finish(stream, request, streamed=True)
             self._stream = self._prompt_ids = None  # a turn that a built-in tool continues has another prompt
         if not deltas:
@@ -188,9 +189,10 @@ class ReplyReader(engine.Parser):
         self._called = False
         return stream
 
-    def _stop(self, stream: MessageStream, text: str, ids: Sequence[int]) -> list[Delta]:
+    def _stop(self, stream: MessageStream, request: Any, text: str, ids: Sequence[int]) -> list[Delta]:
         """A stop token writes nothing. Where it closes the call that is open, the call was not cut off."""
-        stop = self._plan.call_closers.get(ids[-1]) if ids else None
+        # A stop string may end within a closer: its token is there, its text in part.
+        stop = self._plan.call_closers.get(ids[-1]) if ids and not getattr(request, "stop", None) else None
         if stop is None or stream.parser.region != CALLS or text.endswith(stop):
             return []
         return stream.feed(stop, ((0, len(stop)),) if self._spans is not None and self._spans.known else None)
@@ -240,7 +242,21 @@ class ReplyReader(engine.Parser):
         self._called = self._called or bool(calls)
         return "".join(reasoning), "".join(content), calls
 
-    def _to_message(self, deltas: Iterable[Mapping[str, Any]]) -> Any:
+    def _to_message(self, deltas: Sequence[Mapping[str, Any]]) -> Any:
+        parts = [part for run in runs(deltas) if (part := self._part(run)) is not None]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        fields: dict[str, Any] = {}
+        for name in ("reasoning", "content"):
+            if texts := [text for part in parts if (text := getattr(part, name))]:
+                fields[name] = "".join(texts)
+        if calls := [call for part in parts for call in part.tool_calls]:
+            fields["tool_calls"] = calls
+        whole = DeltaMessage(**fields)
+        in_order.set((whole, parts))
+        return whole
+
+    def _part(self, deltas: Iterable[Mapping[str, Any]]) -> Any:
         reasoning, content, calls = self._gather(deltas)
         fields: dict[str, Any] = {}
         if reasoning and self._show_reasoning:
