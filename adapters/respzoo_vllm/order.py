@@ -21,8 +21,8 @@ in_order: ContextVar[tuple[Any, list[Any]]] = ContextVar("respzoo_in_order", def
 
 def mend_responses(serving: Any) -> None:
     """In the module of `OpenAIServingResponses`: our deltas are split into the parts that they came in."""
-    stock = serving.split_delta
-    if getattr(stock, "respzoo", False):
+    stock = getattr(serving, "split_delta", None)
+    if stock is None or getattr(stock, "respzoo", False):
         return
 
     @functools.wraps(stock)

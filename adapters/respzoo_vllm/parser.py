@@ -205,7 +205,8 @@ class ReplyReader(engine.Parser):
         # forced calls are sent when they are whole
         no_call.set(self._forced is None and all("status" in call for call in message.get(CALLS) or ()))
         if self._tool_parser is not None and request.tools:
-            called = self._called or any("tool_calls" in delta for delta in deltas)
+            forced = self._forced is not None and self._forced.count > 0
+            called = self._called or forced or bool(message.get(CALLS))
             engine.record_tool_parser_invocation(is_tool_called=called, is_streaming=streamed, request=request)
         return deltas
 
