@@ -243,6 +243,9 @@ class Clients:
             for streamed in (True, False)
             for end in (("end",) if case.constrained else ("end", "tokens", "stop"))
         ]
+        await self.all(asks, at_a_time, draw)
+
+    async def all(self, asks: Sequence[Ask], at_a_time: int, draw: random.Random) -> None:
         free = asyncio.Semaphore(at_a_time)
 
         async def one(ask: Ask) -> None:
