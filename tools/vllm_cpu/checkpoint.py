@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".cache" / "tiny-checkpoint"
 MADE = 3  # raise it when a change below makes another checkpoint of the same scripts
 ROUNDS = 60
+TRIES = 4
 BATCH = 4  # rows, at least
 STEP = 3  # batches
 SURE = 0.9  # how likely the right token must be, everywhere
@@ -185,10 +186,19 @@ def make_batch(rows: list[Row], padding: int) -> Any:
 
 
 def train(tokenizer: Any, rows: list[Row]) -> Any:
+    """The model, from the first beginning that leads to one: now and then a training gets stuck."""
+    for seed in range(TRIES):
+        if (model := train_once(tokenizer, rows, seed)) is not None:
+            return model
+        print(f"[checkpoint] not learnt in {ROUNDS} rounds; from another beginning", flush=True)
+    raise RuntimeError(f"the checkpoint has not learnt its answers in {TRIES} times {ROUNDS} rounds")
+
+
+def train_once(tokenizer: Any, rows: list[Row], seed: int) -> Any:
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     torch.set_num_threads(2)
     config = Qwen3Config(
         vocab_size=(len(tokenizer) + 63) // 64 * 64,
@@ -241,7 +251,7 @@ def train(tokenizer: Any, rows: list[Row]) -> Any:
             print(f"[checkpoint] round {turn}, {len(again)} of {len(parts)} batches are not sure yet", flush=True)
             if not again:
                 return model.eval()
-    raise SystemExit(f"the checkpoint has not learnt its answers in {ROUNDS} rounds")
+    return None
 
 
 def has_learnt(model: Any, row: Row) -> bool:

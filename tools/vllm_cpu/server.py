@@ -13,6 +13,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -41,7 +42,12 @@ class Server:
     """A server of one checkpoint under the name `tiny`."""
 
     def __init__(
-        self, python: Path | str, model: Path, flags: tuple[str, ...] = FLAGS, log: Path | None = None
+        self,
+        python: Path | str,
+        model: Path,
+        flags: tuple[str, ...] = FLAGS,
+        log: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.port = free_port()
         self.log = log or model.parent / "server.log"
@@ -50,6 +56,7 @@ class Server:
             "--host", "127.0.0.1", "--port", str(self.port), "--max-model-len", "1024", "--max-num-seqs", "4",
             "--dtype", "float32", "--enforce-eager", *flags,
         ]  # fmt: skip
+        self._environment = {**ENVIRONMENT, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Server:
@@ -59,7 +66,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **ENVIRONMENT},
+                env={**os.environ, **self._environment},
                 start_new_session=True,
             )
         try:
