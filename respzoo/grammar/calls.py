@@ -8,7 +8,8 @@ from typing import Any
 
 import regex
 
-from respzoo.fields import Field
+from respzoo.delimiters import Delimiter
+from respzoo.fields import Field, Wrapper
 from respzoo.grammar.ebnf import GAP, Rules, choice, fill, may_be_empty, quote, series, spell
 from respzoo.grammar.formats import Format, either, grammar, json_schema, sequence, star
 from respzoo.grammar.notations import json_between_marks, python
@@ -67,10 +68,15 @@ class Syntax:
         if delimiter is None:
             return '""'
         written = spell(delimiter.tree())
-        texts = delimiter.literals or delimiter.markers()
-        if self.field.ends_with_value or any(text.strip() in self._stops for text in texts):
-            return f"({written})?"
-        return written
+        return f"({written})?" if self.field.ends_with_value or self._stops_at(delimiter) else written
+
+    def end_of(self, wrapper: Wrapper) -> Format:
+        """The closer of a wrapper, which may be missing where the engine leaves it out."""
+        written = spell(wrapper.close.tree())
+        return grammar(f"root ::= {series([GAP, f'({written})?' if self._stops_at(wrapper.close) else written])}")
+
+    def _stops_at(self, closer: Delimiter) -> bool:
+        return any(text.strip() in self._stops for text in closer.literals or closer.markers())
 
     def region(self, opener: Opener, tools: Sequence[Tool], *, single: bool) -> Format:
         """What follows an opener's head: the rest of the opener, one call (or with lists, if not `single`, several),

@@ -38,7 +38,7 @@ def python(rules: Rules) -> Notation:
     """Python's literals, strings in either quote."""
     texts, escapes = Texts([read("\\n")]), rules.add(_PYTHON_ESCAPES, "escape")
     string = rules.add(
-        " | ".join(series([quote(mark), texts.quoted(rules, mark, escapes), quote(mark)]) for mark in "\"'"),
+        " | ".join(series([quote(mark), texts.quoted(rules, mark, escapes, tabs=True), quote(mark)]) for mark in "\"'"),
         "string",
     )
     return Notation(string, _as_python, _as_python, _PYTHON_WORDS, string)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from respzoo.fields import CALLS, CONTENT, REASONING_NAMES, CompiledTemplate, Field, Wrapper
 from respzoo.grammar.calls import Syntax
-from respzoo.grammar.ebnf import GAP, Rules, fill, series, spell
+from respzoo.grammar.ebnf import GAP, Rules, fill, spell
 from respzoo.grammar.formats import Format, dispatch, either, grammar, json_schema, optional, plus, sequence, star
 from respzoo.grammar.openers import Opener, distinct, openers_of, spellings
 from respzoo.grammar.shapes import Tool
@@ -165,16 +165,21 @@ def _spelled(node: Node) -> Format:
 def _only_calls(
     template: CompiledTemplate, syntaxes: Sequence[Syntax], tools: Sequence[Tool], *, single: bool
 ) -> Format:
-    found: list[Format] = []
+    first: list[Format] = []
+    others: list[Format] = []
     faults: list[str] = []
     for group in _by_wrapper(syntaxes):
         try:
-            found.append(_calls(template, group, tools, single=single))
+            calls = _calls(template, group, tools, single=single)
         except Unsupported as error:
             faults.append(str(error))
-    if not found:
+        else:
+            (first if group[0].field.leading else others).append(calls)
+    if not first and not others:
         raise Unsupported("; ".join(dict.fromkeys(faults)))
-    return either(found)
+    if first and others and not single:
+        first = [sequence([calls, star(either(others))]) for calls in first]
+    return either([*first, *others])
 
 
 def _by_wrapper(syntaxes: Sequence[Syntax]) -> list[list[Syntax]]:
@@ -195,15 +200,11 @@ def _calls(template: CompiledTemplate, group: Sequence[Syntax], tools: Sequence[
     wrapper = _wrapper(template, group[0].field)
     if wrapper is None:
         return regions
-    return sequence([_spelled(wrapper.open.tree()), regions, _wrapper_end(wrapper)])
+    return sequence([_spelled(wrapper.open.tree()), regions, group[0].end_of(wrapper)])
 
 
 def _wrapper(template: CompiledTemplate, field: Field) -> Wrapper | None:
     return None if field.within is None else template.wrappers[field.within]
-
-
-def _wrapper_end(wrapper: Wrapper) -> Format:
-    return grammar(f"root ::= {series([GAP, spell(wrapper.close.tree())])}")
 
 
 # text, and calls in it
@@ -292,6 +293,10 @@ def _after_reasoning(template: CompiledTemplate, prefix: str, message: Format) -
     if parser.region in REASONING_NAMES:
         inside = [_until_closer(template, field) for field in fields]
         return sequence([either(inside), message]) if inside else message
+    if parser.region == CONTENT:  # the prompt has begun the answer: to call, the model closes it
+        shown = [one for one in template.fields.values() if one.name == CONTENT and one.open and one.close]
+        ends = [_spelled(one.close.tree()) for one in shown if one.close is not None]
+        message = sequence([optional(either(ends)), message]) if ends else message
     openers = [(field.open, field) for field in fields if field.open is not None]
     opened = [sequence([_spelled(open.tree()), _until_closer(template, field)]) for open, field in openers]
     if not opened:

@@ -161,7 +161,7 @@ class InlineTags(_Tags):
         """A tag of this key (None: of any) with a value that fits the schema."""
         given: dict[str, list[str]] = {}
         if key is not None:
-            given["key"] = [html.escape(key[0])] if self._escapes else key
+            given["key"] = _spellings(key[0]) if self._escapes else key
             require(self._source, self._opening, "key", given["key"][0])
         by_type: dict[str | None, list[str]] = {}
         for kind, text in self._values(schema, values, root):
@@ -263,10 +263,14 @@ class TreeTags(_Tags):
         else:
             opening = self._opening if key else _demanded(self._opening, "key")
         if key:
-            written = html.escape(key) if self._escapes else key
-            require(self._source, self._opening, "key", written)
-            texts["key"] = [written]
+            texts["key"] = _spellings(key) if self._escapes else [key]
+            require(self._source, self._opening, "key", texts["key"][0])
         return series([spell(fill(opening, texts)), text, spell(fill(self._closing, texts))])
+
+
+def _spellings(key: str) -> list[str]:
+    """A key in an attribute, as `html.escape` writes it, and with no more escaped than must be."""
+    return list(dict.fromkeys([html.escape(key), key.replace("&", "&amp;").replace('"', "&quot;")]))
 
 
 def _omitted(node: Node, name: str) -> Node:

@@ -81,10 +81,11 @@ class Texts:
         final = {self._blocks[state]: "" for state, found in enumerate(self._found) if pattern in found}
         return self._write(rules, lambda block, steps: [*self._steps(block, final), *steps])
 
-    def quoted(self, rules: Rules, mark: str, escapes: str) -> str:
+    def quoted(self, rules: Rules, mark: str, escapes: str, *, tabs: bool = False) -> str:
         """The inside of a string between such marks, on one line and without the beginning of any of the patterns as it
-        is written; `escapes` is the rule of what may stand behind a backslash."""
-        return rules.add(dispatch({"\\": escapes}, [mark, *map(chr, range(32)), *self._signs]), "quoted")
+        is written; `escapes` is the rule of what may stand behind a backslash; `tabs`: these may stand as they are."""
+        controls = [chr(code) for code in range(32) if not tabs or code != 9]
+        return rules.add(dispatch({"\\": escapes}, [mark, *controls, *self._signs]), "quoted")
 
     def _write(self, rules: Rules, body: Callable[[int, list[str]], list[str]]) -> str:
         """A rule for each state in which nothing has matched yet."""

@@ -43,7 +43,7 @@ FAMILIES = sorted(loaded().families)
 CALLING = [name for name in FAMILIES if any(field.name == CALLS for field in family(name).fields.values())]
 MUTE = [name for name in FAMILIES if name not in CALLING]
 
-WORDS = ["Oslo", "x", "é漢", "🙂", "Ünï", "\n", "  ", "\\n", '\\"', "\\u00e9", "1", "12", "-3", "0.5"]
+WORDS = ["Oslo", "x", "é漢", "🙂", "ключ", "Ünï", "\n", "  ", "\\n", '\\"', "\\u00e9", "1", "12", "-3", "0.5"]
 WORDS += [
     "true",
     "false",
