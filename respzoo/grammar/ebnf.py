@@ -18,6 +18,7 @@ __all__ = [
     "char_class",
     "choice",
     "fill",
+    "fitting",
     "holds",
     "may_be_empty",
     "quote",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _GAP = 16
+_WHITE = " \t\r\n"
 GAP = "[ \\t\\r\\n]{0,16}"
 """White space where a pattern allows any amount: a model that may write it for ever may do so."""
 
@@ -117,7 +119,7 @@ def _class_of(node: CharSet) -> str:
     if node.literal is not None:
         return quote(node.literal)
     if node.spaces_only:
-        return "[ \\t\\r\\n]"
+        return f"[{''.join(_ESCAPES.get(char, char) for char in _WHITE if node.accepts(char))}]"
     accepts = node.accepts
     named = {char for char in node.source if ord(char) > 127}
     if all(map(accepts, _PROBES)):
@@ -207,6 +209,23 @@ def require(source: str, tree: Node, name: str, text: str) -> None:
     places = [group for group in groups(tree) if group.name == name]
     if not any(regex.fullmatch(source[place.start : place.end], text, regex.DOTALL) for place in places):
         raise Unsupported(f"{text!r} cannot be written as a {name}")
+
+
+def fitting(source: str, node: Node, name: str, text: str) -> Node:
+    """A pattern's tree without the branches in which a group of this name cannot catch this text."""
+
+    def fits(branch: Node) -> bool:
+        places = [group for group in groups(branch) if group.name == name]
+        return all(regex.fullmatch(source[place.start : place.end], text, regex.DOTALL) for place in places)
+
+    match node:
+        case Series():
+            return Series(tuple(fitting(source, item, name, text) for item in node.items))
+        case Choice() if holds(node, {name}):
+            kept = [fitting(source, branch, name, text) for branch in node.branches if fits(branch)]
+            return Choice(tuple(kept)) if kept else node
+        case _:
+            return node
 
 
 def spell(node: Node) -> str:

@@ -14,7 +14,7 @@ import regex
 
 from respzoo.delimiters import Delimiter
 from respzoo.fields import GIVEN_BACK
-from respzoo.grammar.ebnf import fill, holds, may_be_empty, require, spell
+from respzoo.grammar.ebnf import fill, fitting, holds, may_be_empty, require, spell
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series
 
 __all__ = ["Opener", "distinct", "openers_of", "spellings"]
@@ -47,9 +47,11 @@ class Opener:
         Raises:
             Unsupported: the pattern takes no such name.
         """
+        rest = _apart(self.rest)
         if self.names:
-            require(self.source, self.rest, "name", name)
-        return fill(_apart(self.rest), {"name": [name]})
+            require(self.source, rest, "name", name)
+            rest = fitting(self.source, rest, "name", name)
+        return fill(rest, {"name": [name]})
 
     @property
     def before_value(self) -> Series:

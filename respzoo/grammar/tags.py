@@ -14,7 +14,7 @@ from typing import Any
 from respzoo.content.tags import ENDINGS
 from respzoo.content.xml_inline import halves
 from respzoo.fields import GIVEN_BACK, Field
-from respzoo.grammar.ebnf import GAP, Rules, before, choice, fill, holds, quote, require, series, spell
+from respzoo.grammar.ebnf import GAP, Rules, before, choice, fill, fitting, holds, quote, require, series, spell
 from respzoo.grammar.notations import json_in_tags
 from respzoo.grammar.schemas import (
     ANY,
@@ -160,15 +160,17 @@ class InlineTags(_Tags):
     def _argument(self, key: list[str] | None, schema: Any, values: Values, root: Mapping[str, Any]) -> str:
         """A tag of this key (None: of any) with a value that fits the schema."""
         given: dict[str, list[str]] = {}
+        tag = self._opening
         if key is not None:
             given["key"] = _spellings(key[0]) if self._escapes else key
-            require(self._source, self._opening, "key", given["key"][0])
+            require(self._source, tag, "key", given["key"][0])
+            tag = fitting(self._source, tag, "key", given["key"][0])
         by_type: dict[str | None, list[str]] = {}
         for kind, text in self._values(schema, values, root):
             by_type.setdefault(self._type(kind), []).append(text)
         tags: list[str] = []
         for name, texts in by_type.items():
-            opening = fill(self._opening, given if name is None else {**given, "type": [name]})
+            opening = fill(tag, given if name is None else {**given, "type": [name]})
             tags.append(series([spell(opening), choice(texts), self._closing]))
         return self._rules.add(choice(tags), "tag")
 

@@ -63,7 +63,7 @@ WORDS += [
     "/>",
 ]
 MARKUP = re.compile(r"</?[^<>()\s]{1,40}>|\[/?[A-Z_]{3,}\]")
-CLOSERS = ("}", "]", ")", '"', "'", ">", "\n", ":", "}}")
+CLOSERS = ("}", "]", ")", '"', "'", ">", ":", "}}")
 MOST = 300
 """Tokens in one draw."""
 TIRED = 50
@@ -117,10 +117,21 @@ class Machine:
         self._info = xgr.TokenizerInfo(vocabulary, vocab_type=xgr.VocabType.RAW, stop_token_ids=[self._end])
         self._compiler = xgr.GrammarCompiler(self._info, cache_enabled=False)
         letters = [2.0 if 32 < code < 127 else 0.1 for code in range(128)]
-        self._plain = np.array([*letters, *(120.0 if piece in begins else 10.0 for piece in self._pieces[128:])])
+        self._plain = np.array(
+            [
+                *letters,
+                *(120.0 if piece in begins else 0.4 if piece.isspace() else 10.0 for piece in self._pieces[128:]),
+            ]
+        )
         self._tired = self._plain * np.array([30.0 if piece in CLOSERS else 0.2 for piece in self._pieces])
         self._shy = np.array(
-            [*letters, *(0.01 if piece in begins else 1.0 if "<" in piece else 10.0 for piece in self._pieces[128:])]
+            [
+                *letters,
+                *(
+                    0.01 if piece in begins else 1.0 if "<" in piece or piece.isspace() else 10.0
+                    for piece in self._pieces[128:]
+                ),
+            ]
         )
 
     def _learn(self, template: ResponseTemplate) -> list[str]:

