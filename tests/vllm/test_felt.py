@@ -101,7 +101,7 @@ def test_chat(asked: Asked, prompt: str) -> None:
     assert [(count, text) for count, text in got if text != certain[count]] == []
     assert json.loads(got[-1][1]) == ARGUMENTS[prompt]
     news = [count for count, (before, after) in enumerate(pairwise(certain), 1) if before != after]
-    assert len(news) > 140  # tokens that bring something
+    assert len(news) > 100  # tokens that bring something; how many, the tokenizer says that is trained with the model
     assert SHARE * len(news) <= len(got) <= len(news)
     # and the first byte with the bracket's token, not with the call's last
     assert abs(got[0][0] - news[0]) <= 2
