@@ -18,6 +18,7 @@ from respzoo import MessageStream, ResponseTemplate
 from respzoo.events import Dropped
 from respzoo.fields import CALLS, REASONING_NAMES
 from respzoo.message import Delta
+from respzoo_vllm import deltas as build
 from respzoo_vllm import engine, grammar
 from respzoo_vllm.damage import counter, report
 from respzoo_vllm.ending import no_call
@@ -152,12 +153,12 @@ class ReplyReader(engine.Parser):
         if len(deltas) == 1 and self._forced is None:  # nearly always
             delta = deltas[0]
             if (text := delta.get("content")) is not None:
-                return DeltaMessage(content=text)
+                return build.content(text)
             if (text := delta.get("reasoning_content")) is not None:
-                return DeltaMessage(reasoning=text) if self._show_reasoning else None
+                return build.reasoning(text) if self._show_reasoning else None
             calls = delta.get("tool_calls", ())
             if len(calls) == 1 and "name" not in calls[0]["function"]:  # a call that was announced goes on
-                return DeltaMessage(tool_calls=calls)
+                return build.rest(calls[0]["index"], calls[0]["function"]["arguments"])
         return self._to_message(deltas)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
