@@ -18,9 +18,9 @@ CLOSER = re.compile(r"\]<\]minimax\[>\[</\w+>|</?[^<>]{1,40}>|\[/?[A-Z_]+\]|<\|[
 UNWRITABLE = {
     "functiongemma": "<escape>",  # ends a string wherever it stands
     "gemma4": '<|"|>',
-    "minimax_m3": "]<]minimax[>[</tool_call>",  # ends the calls wherever it stands
+    "minimax_m3": "]<]minimax[>[</",  # a closing tag, of whatever it is
 }
-"""Closers that a family's own notation has no way to write in a value."""
+"""What closers begin with that a family's own notation has no way to write in a value."""
 
 
 @cache
@@ -78,7 +78,7 @@ def test_closers_in_a_value(name: str) -> None:
     for closer in found:
         for value in (f"{closer} and text", f"It ends\n{closer}\nthere.", f"a{closer}<b>", f"{closer} and {closer}."):
             why = written(name, value)
-            if (why is not None) != (closer == UNWRITABLE.get(name)):
+            if (why is not None) != closer.startswith(UNWRITABLE.get(name, "\0")):
                 wrong[value] = why or "can be written"
     assert not wrong
 
