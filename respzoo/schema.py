@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from respzoo.content import Raw, load_strictly, settle_raw
 
-__all__ = ["Tool", "Tools", "pointed", "read_functions", "read_tools"]
+__all__ = ["Tool", "Tools", "json_type", "pointed", "read_functions", "read_tools"]
 
 Tool = Mapping[str, Any] | Callable[..., Any]
 """A tool as `apply_chat_template` takes it: a JSON schema or a Python function."""
@@ -153,6 +153,11 @@ _JSON_TYPES: tuple[tuple[type, str], ...] = (
 )
 
 
+def json_type(value: Any) -> str:
+    """What JSON Schema calls a value's type."""
+    return next(name for kind, name in _JSON_TYPES if isinstance(value, kind))
+
+
 def _types(alternatives: Sequence[Schema]) -> tuple[set[str], list[Any], bool]:
     """The type names that the alternatives allow, the values that they name one by one, and whether any text fits."""
     types: set[str] = set()
@@ -174,7 +179,7 @@ def _types(alternatives: Sequence[Schema]) -> tuple[set[str], list[Any], bool]:
         values += named
         any_text = any_text or ("string" in own and not named)
         if declared is None:
-            types.update(next(name for kind, name in _JSON_TYPES if isinstance(value, kind)) for value in named)
+            types.update(map(json_type, named))
     return types, values, any_text
 
 

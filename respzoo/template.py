@@ -15,7 +15,7 @@ from respzoo.spans import Span
 from respzoo.spec import compile_spec
 
 if TYPE_CHECKING:
-    from respzoo.grammar import Built, ToolChoice
+    from respzoo.grammar import ToolChoice
 
 __all__ = ["OnMalformed", "ResponseTemplate", "parse_one", "with_source"]
 
@@ -148,33 +148,6 @@ class ResponseTemplate(CompiledTemplate):
         Raises:
             ValueError: a tool choice or response format that there is not, or a call is demanded without a tool for it.
         """
-        return self._structural_tag(
-            tools,
-            tool_choice=tool_choice,
-            parallel=parallel,
-            strict=strict,
-            reasoning=reasoning,
-            prefix=prefix,
-            response_format=response_format,
-            stops=stops,
-        ).tag
-
-    def structural_tag_reason(self, tools: Iterable[Tool] | None, **request: Any) -> str | None:
-        """Why `structural_tag` returns None for the same arguments; None if it does not."""
-        return self._structural_tag(tools, **request).reason
-
-    def _structural_tag(
-        self,
-        tools: Iterable[Tool] | None,
-        *,
-        tool_choice: ToolChoice = "auto",
-        parallel: bool = True,
-        strict: bool | None = None,
-        reasoning: bool = False,
-        prefix: str = "",
-        response_format: Mapping[str, Any] | None = None,
-        stops: Collection[str] = (),
-    ) -> Built:
         from respzoo.grammar import build  # most never want one
 
         return build(
@@ -187,7 +160,13 @@ class ResponseTemplate(CompiledTemplate):
             prefix=prefix,
             response_format=response_format,
             stops=stops,
-        )
+        ).tag
+
+    def structural_tag_reason(self, tools: Iterable[Tool] | None, **request: Any) -> str | None:
+        """Why `structural_tag` returns None for the same arguments; None if it does not."""
+        from respzoo.grammar import build
+
+        return build(self, tools, **request).reason
 
     def stream(
         self,

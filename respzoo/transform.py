@@ -37,12 +37,15 @@ def check_transform(problems: Problems, path: str, transform: Any, *, extended: 
 
 
 class Placeholder(NamedTuple):
+    """What a placeholder names: paths, whichever leads somewhere, and whether none need to."""
+
     paths: tuple[tuple[str, ...], ...]
     optional: bool
 
 
 @lru_cache(1024)
 def placeholder(text: str, extended: bool) -> Placeholder | None:
+    """The placeholder that a string wholly is; None if it is a string like any other."""
     match = (_PLACEHOLDER if extended else _PLAIN).fullmatch(text)
     if match is None:
         return None

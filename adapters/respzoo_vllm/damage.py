@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -18,7 +18,7 @@ from respzoo.events import Dropped
 from respzoo.fields import CALLS
 from respzoo_vllm.plan import logger
 
-__all__ = ["CODES", "code_of", "counter", "raw_suffix", "report"]
+__all__ = ["CODES", "code_of", "counter", "raw_suffix", "report", "shown_by"]
 
 _QUOTED = 4000
 # The first that is found at the beginning of an error gives its code.
@@ -48,6 +48,11 @@ def code_of(record: Dropped) -> str:
 def raw_suffix(text: str) -> str:
     """What a line of the log ends with: the text, if the operator asked for it."""
     return f": {text[:_QUOTED]!r}" if os.environ.get("RESPZOO_LOG_RAW") == "1" else ""
+
+
+def shown_by(policies: Mapping[str, Any]) -> list[str]:
+    """The reasons (`malformed`, `unfinished`) for which a call's raw text is content under these policies."""
+    return [name for name in ("malformed", "unfinished") if policies[f"on_{name}"] == "content"]
 
 
 def report(family: str, dropped: Iterable[Dropped], shown: Iterable[str] = ()) -> None:

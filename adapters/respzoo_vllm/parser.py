@@ -20,7 +20,7 @@ from respzoo.fields import CALLS, REASONING_NAMES
 from respzoo.message import Delta
 from respzoo_vllm import deltas as build
 from respzoo_vllm import engine, grammar
-from respzoo_vllm.damage import counter, report
+from respzoo_vllm.damage import counter, report, shown_by
 from respzoo_vllm.ending import no_call
 from respzoo_vllm.forced import ForcedCalls
 from respzoo_vllm.order import in_order, runs
@@ -62,8 +62,7 @@ class ReplyReader(engine.Parser):
         self._forced: ForcedCalls | None = None
         self._show_reasoning = True
         self._called = False
-        # the damage whose text is content
-        self._shown = [name for name in ("malformed", "unfinished") if self.policies[f"on_{name}"] == "content"]
+        self._shown = shown_by(self.policies)
 
     # what vLLM asks before the model writes
 

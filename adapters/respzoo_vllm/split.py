@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from respzoo import MessageStream, ResponseTemplate, UnknownModelError
 from respzoo.message import Delta
 from respzoo_vllm import engine
-from respzoo_vllm.damage import report
+from respzoo_vllm.damage import report, shown_by
 from respzoo_vllm.halves import ReasoningHalf, answer_half
 from respzoo_vllm.plan import Plan, logger, plan_for, policies
 from respzoo_vllm.tools import tool_dicts
@@ -194,8 +194,7 @@ class RespzooToolParser(engine.ToolParser):
 
     def _end(self, stream: MessageStream) -> list[Delta]:
         deltas = stream.finish()[1]
-        shown = [name for name in ("malformed", "unfinished") if self._policies[f"on_{name}"] == "content"]
-        report(self._family, stream.dropped, shown)
+        report(self._family, stream.dropped, shown_by(self._policies))
         return deltas
 
 

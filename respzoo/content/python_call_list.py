@@ -24,11 +24,12 @@ from respzoo.content.ending import EndingLexer
 from respzoo.content.quoted import QuotedLexer, QuoteRules
 from respzoo.content.raw_strings import ENDS, RawStringLexer, RawStringRules
 
-__all__ = ["PythonCallList", "read_literal"]
+__all__ = ["NAME", "PythonCallList", "read_literal"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _BETWEEN = re.compile(r"[ \t]*(?:[\n\r][ \t\n\r]*)?(?:[,;][ \t\n\r]*)?")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*")
+"""A name: of a function, of an argument."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<part>\.[0-9]+)?(?P<power>[eE][+-]?[0-9]+)?")
 _STRING = re.compile(r"""'(?P<one>(?:[^'\\\n\r]|\\.)*)'|"(?P<two>(?:[^"\\\n\r]|\\.)*)\"""", re.DOTALL)
 _ESCAPE = re.compile(
@@ -177,7 +178,7 @@ class _Reader:
         return {"name": name, "arguments": self.unique(self.listed(")", self.argument))}
 
     def word(self, what: str) -> str:
-        match = self.take(_NAME, what)
+        match = self.take(NAME, what)
         self.at = match.end()
         return match[0]
 
@@ -203,7 +204,7 @@ class _Reader:
             number = self.number(match)
             self.at = match.end()
             return number
-        match = _NAME.match(self.source, self.at)
+        match = NAME.match(self.source, self.at)
         if match is None or match[0] not in _CONSTANTS:
             self.fail("expected a string, number, list, dict, True, False or None")
         self.at = match.end()

@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
-import regex
-
+from respzoo.content.python_call_list import NAME
 from respzoo.delimiters import Delimiter
 from respzoo.fields import Field, Wrapper
 from respzoo.grammar.ebnf import GAP, Rules, choice, fill, may_be_empty, quote, series, spell
 from respzoo.grammar.formats import Format, either, grammar, json_schema, sequence, star
-from respzoo.grammar.notations import json_between_marks, python
+from respzoo.grammar.notations import WORD, json_between_marks, python
 from respzoo.grammar.openers import Opener, openers_of
 from respzoo.grammar.schemas import Values, alternatives, arranged, constants, objects_of, types_of
 from respzoo.grammar.shapes import Shape, Tool, rebased, shape_of
@@ -23,8 +22,6 @@ from respzoo.patterns import Node, Series, Unsupported, read
 __all__ = ["Syntax"]
 
 _RAW_END = r"'[ \t\n\r]*(?:,[ \t\n\r]*[A-Za-z_][A-Za-z0-9_.\-]*[ \t\n\r]*=|\))"
-_WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*"
 
 
 class Syntax:
@@ -215,7 +212,7 @@ class _PythonArguments:
                 for key, schema, needed in properties.named
             ]
             others = properties.others
-            other = None if others is None else series([_WORD, '"="', self._value(values, others, tool)])
+            other = None if others is None else series([WORD, '"="', self._value(values, others, tool)])
             bodies.append(arranged(self._rules, pairs, other, '"," " "?'))
         return choice(bodies)
 
@@ -238,6 +235,6 @@ def _before_value(opener: Opener) -> str:
 
 
 def _as_name(name: str) -> str:
-    if regex.fullmatch(_NAME, name) is None:
+    if NAME.fullmatch(name) is None:
         raise Unsupported(f"{name!r} cannot be written as a name in Python")
     return name

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 from respzoo.grammar.ebnf import Rules, quote, series
 from respzoo.grammar.schemas import Notation
-from respzoo.grammar.texts import Texts
-from respzoo.patterns import read
+from respzoo.grammar.texts import Texts, dispatch, quoted
 
-__all__ = ["json_between_marks", "json_in_tags", "python"]
+__all__ = ["WORD", "json_between_marks", "json_in_tags", "python"]
 
 _JSON_WORDS = {"true": ("true",), "false": ("false",), "null": ("null",)}
 _PYTHON_WORDS = {"true": ("True", "true"), "false": ("False", "false"), "null": ("None", "null")}
@@ -24,21 +23,22 @@ _BARE_KEY = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LOOSE_KEY = re.compile(r'[^"{}\[\],:\s](?:[^"{}\[\],:\n]*[^"{}\[\],:\s])?')
 # a key of any name holds no piece of a marker: those of the model's strings, of its stops
 _LOOSE, _LOOSE_EDGE = r"""[^"'<>{}\[\],:\\\0-\x1f]""", r"""[^"'<>{}\[\],:\\\0- ]"""
-_WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
+WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
+"""A bare key, a keyword."""
 
 
 def json_in_tags(rules: Rules, texts: Texts) -> Notation:
     """JSON whose strings are such texts as they are written: a tag would end with what they exclude."""
-    inside = texts.quoted(rules, '"', rules.add(_JSON_ESCAPES, "escape"))
+    inside = quoted(rules, '"', rules.add(_JSON_ESCAPES, "escape"), without=texts.signs)
     string = rules.add(f'"\\"" {inside} "\\""', "string")
     return Notation(string, _as_json, _as_json, _JSON_WORDS, string)
 
 
 def python(rules: Rules) -> Notation:
     """Python's literals, strings in either quote."""
-    texts, escapes = Texts([read("\\n")]), rules.add(_PYTHON_ESCAPES, "escape")
+    escapes = rules.add(_PYTHON_ESCAPES, "escape")
     string = rules.add(
-        " | ".join(series([quote(mark), texts.quoted(rules, mark, escapes, tabs=True), quote(mark)]) for mark in "\"'"),
+        " | ".join(series([quote(mark), quoted(rules, mark, escapes, tabs=True), quote(mark)]) for mark in "\"'"),
         "string",
     )
     return Notation(string, _as_python, _as_python, _PYTHON_WORDS, string)
@@ -48,7 +48,7 @@ def json_between_marks(rules: Rules, marks: Sequence[Sequence[str]], *, loose: b
     """JSON with bare keys (`loose`: of any characters but JSON's own), and strings as they are between a model's own
     marks."""
     first, last = marks[0]
-    inside = Texts([read(re.escape(last))]).without(rules)
+    inside = rules.add(dispatch({}, [last]), "inside")
     string = rules.add(series([quote(first), inside, quote(last)]), "string")
 
     def written(text: str) -> list[str]:
@@ -59,7 +59,7 @@ def json_between_marks(rules: Rules, marks: Sequence[Sequence[str]], *, loose: b
     def key(text: str) -> list[str]:
         return [text] if bare.fullmatch(text) else [json.dumps(text, ensure_ascii=False)]
 
-    word = rules.add(f"{_LOOSE_EDGE} ({_LOOSE}* {_LOOSE_EDGE})?" if loose else _WORD, "word")
+    word = rules.add(f"{_LOOSE_EDGE} ({_LOOSE}* {_LOOSE_EDGE})?" if loose else WORD, "word")
     return Notation(string, written, key, _JSON_WORDS, word, sorts=True)
 
 

@@ -14,7 +14,7 @@ import regex
 
 from respzoo.delimiters import Delimiter
 from respzoo.fields import GIVEN_BACK
-from respzoo.grammar.ebnf import fill, fitting, holds, may_be_empty, require, spell
+from respzoo.grammar.ebnf import fill, fitting, holds, may_be_empty, require
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series
 
 __all__ = ["Opener", "distinct", "openers_of", "spellings"]
@@ -56,8 +56,7 @@ class Opener:
     @property
     def before_value(self) -> Series:
         """What may stand between the opener and the value that it looks at."""
-        spaces = [item for item in self.given.items[:1] if isinstance(item, Repeat) and spell(item).startswith("[ ")]
-        return Series(tuple(spaces))
+        return Series(tuple(item for item in self.given.items[:1] if _is_space(item)))
 
     @property
     def looks_at_keys(self) -> bool:
@@ -134,7 +133,7 @@ def spellings(head: Node) -> list[str]:
             branches = [spellings(branch) for branch in head.branches]
             return [text for branch in branches for text in branch] if all(branches) else []
         case Repeat():
-            if isinstance(head.item, CharSet) and head.item.spaces_only:
+            if _is_space(head):
                 return [" " if head.low else ""]
             return ["", *spellings(head.item)] if (head.low, head.high) == (0, 1) and spellings(head.item) else []
         case Series():
@@ -142,6 +141,10 @@ def spellings(head: Node) -> list[str]:
             for item in head.items:
                 found = [text + more for text in found for more in spellings(item)][:_MOST_SPELLINGS]
             return found
+
+
+def _is_space(node: Node) -> bool:
+    return isinstance(node, Repeat) and isinstance(node.item, CharSet) and node.item.spaces_only
 
 
 def _items(node: Node) -> tuple[Node, ...]:

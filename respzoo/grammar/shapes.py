@@ -16,7 +16,6 @@ __all__ = ["Shape", "Tool", "opened", "rebased", "shape_of"]
 
 Path = tuple[str, ...]
 
-
 _SAYS_WHAT = (
     "properties",
     "additionalProperties",
@@ -172,16 +171,7 @@ def opened(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     plain = {key: opened(value) for key, value in cast("Mapping[str, Any]", schema).items()}
-    says = (
-        "properties",
-        "additionalProperties",
-        "patternProperties",
-        "unevaluatedProperties",
-        "$ref",
-        "anyOf",
-        "oneOf",
-    )
-    if plain.get("type") == "object" and not any(key in plain for key in (*says, "allOf", "enum", "const")):
+    if plain.get("type") == "object" and not any(key in plain for key in _SAYS_WHAT):
         plain["additionalProperties"] = True
     return plain
 

@@ -34,13 +34,13 @@ def build(
     template: CompiledTemplate,
     tools: Iterable[GivenTool] | None,
     *,
-    tool_choice: ToolChoice,
-    parallel: bool,
-    strict: bool | None,
-    reasoning: bool,
-    prefix: str,
-    response_format: Mapping[str, Any] | None,
-    stops: Collection[str],
+    tool_choice: ToolChoice = "auto",
+    parallel: bool = True,
+    strict: bool | None = None,
+    reasoning: bool = False,
+    prefix: str = "",
+    response_format: Mapping[str, Any] | None = None,
+    stops: Collection[str] = (),
 ) -> Built:
     """See `ResponseTemplate.structural_tag`."""
     wanted = list(read_functions(tools))
@@ -192,15 +192,19 @@ def _by_wrapper(syntaxes: Sequence[Syntax]) -> list[list[Syntax]]:
 
 def _calls(template: CompiledTemplate, group: Sequence[Syntax], tools: Sequence[Tool], *, single: bool) -> Format:
     """A message's calls in some syntaxes of one wrapper, that and all."""
-    regions = either(
-        [syntax.region(opener.whole(), tools, single=single) for syntax in group for opener in syntax.openers]
-    )
-    if not single and any(syntax.field.repeats for syntax in group):
-        regions = plus(regions)
+    regions = _regions(group, tools, single=single)
     wrapper = _wrapper(template, group[0].field)
     if wrapper is None:
         return regions
     return sequence([_spelled(wrapper.open.tree()), regions, group[0].end_of(wrapper)])
+
+
+def _regions(group: Sequence[Syntax], tools: Sequence[Tool], *, single: bool) -> Format:
+    """The same without the wrapper."""
+    regions = either(
+        [syntax.region(opener.whole(), tools, single=single) for syntax in group for opener in syntax.openers]
+    )
+    return plus(regions) if not single and any(syntax.field.repeats for syntax in group) else regions
 
 
 def _wrapper(template: CompiledTemplate, field: Field) -> Wrapper | None:
@@ -239,8 +243,8 @@ def _continuations(
         wrapper = _wrapper(template, group[0].field)
         if wrapper is None:
             continue
-        inside = _calls(template, group, tools, single=single)["elements"][1:]
-        wrapped += [(opener, sequence(inside)) for opener in openers_of(wrapper.open) if opener.head is not None]
+        inside = sequence([_regions(group, tools, single=single), group[0].end_of(wrapper)])
+        wrapped += [(opener, inside) for opener in openers_of(wrapper.open) if opener.head is not None]
     others = [one.open for one in template.fields.values() if one.name != CALLS and one.open is not None]
     marks = [mark for other in others for mark in [*(other.literals or ()), *other.markers()]]
     openers = distinct(

@@ -31,6 +31,7 @@ from respzoo.grammar.schemas import (
 from respzoo.grammar.shapes import Tool
 from respzoo.grammar.texts import Texts
 from respzoo.patterns import Node, Repeat, Series, Unsupported, groups, read
+from respzoo.schema import json_type
 
 __all__ = ["InlineTags", "TreeTags"]
 
@@ -59,7 +60,7 @@ class _Tags:
             named = constants(part)
             if named is not None:
                 for value in named:
-                    yield _kind(value), choice(self._constant(values, value, words))
+                    yield json_type(value), choice(self._constant(values, value, words))
                 continue
             kinds = types_of(part)
             for kind in kinds:
@@ -79,22 +80,6 @@ class _Tags:
         if isinstance(value, bool) or value is None:
             return [quote(word) for word in words[{True: "true", False: "false", None: "null"}[value]]]
         return [values.value({"const": value})]
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "boolean"
-        case None:
-            return "null"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 _MOST_STATES = 400  # of a search; a grammar holds all of them

@@ -15,7 +15,7 @@ from respzoo.automaton import Automaton
 from respzoo.grammar.ebnf import Rules, char_class, may_be_empty, quote
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsupported
 
-__all__ = ["Texts", "dispatch", "signs"]
+__all__ = ["Texts", "dispatch", "quoted"]
 
 _MOST_STATES = 5_000
 _ASCII = [chr(code) for code in range(128)]
@@ -27,7 +27,11 @@ _OTHER = "\ufffd"  # stands for all characters that are nowhere named
 
 
 class Texts:
-    """The search for some patterns, as rules of a grammar."""
+    """The search for some patterns, as rules of a grammar.
+
+    Attributes:
+        signs: what the patterns begin with, as far as that is certain.
+    """
 
     def __init__(
         self,
@@ -54,7 +58,7 @@ class Texts:
         self._ends: list[bool] = []  # by state: whether a text may end
         self._explore(most)
         self._blocks = self._minimal()
-        self._signs = sorted({text for tree in patterns for text in signs(tree)} - {""})
+        self.signs = sorted({text for tree in patterns for text, _ in _signs(tree)} - {""})
         self._first: dict[int, int] = {}  # by block: one of its states
         for state, block in enumerate(self._blocks):
             self._first.setdefault(block, state)
@@ -80,12 +84,6 @@ class Texts:
         """Any text that ends with the first match of any pattern, if that is the one of this number."""
         final = {self._blocks[state]: "" for state, found in enumerate(self._found) if pattern in found}
         return self._write(rules, lambda block, steps: [*self._steps(block, final), *steps])
-
-    def quoted(self, rules: Rules, mark: str, escapes: str, *, tabs: bool = False) -> str:
-        """The inside of a string between such marks, on one line and without the beginning of any of the patterns as it
-        is written; `escapes` is the rule of what may stand behind a backslash; `tabs`: these may stand as they are."""
-        controls = [chr(code) for code in range(32) if not tabs or code != 9]
-        return rules.add(dispatch({"\\": escapes}, [mark, *controls, *self._signs]), "quoted")
 
     def _write(self, rules: Rules, body: Callable[[int, list[str]], list[str]]) -> str:
         """A rule for each state in which nothing has matched yet."""
@@ -159,6 +157,13 @@ class Texts:
             blocks = refined
 
 
+def quoted(rules: Rules, mark: str, escapes: str, *, without: Sequence[str] = (), tabs: bool = False) -> str:
+    """The inside of a string between such marks, on one line and without these texts as it is written; `escapes` is the
+    rule of what may stand behind a backslash; `tabs`: these may stand as they are."""
+    controls = [chr(code) for code in range(32) if not tabs or code != 9]
+    return rules.add(dispatch({"\\": escapes}, [mark, *controls, *without]), "quoted")
+
+
 def dispatch(tags: Mapping[str, str], banned: Sequence[str]) -> str:
     """Any text without what is banned, in which each of the tags is followed by its rule: EBNF of xgrammar's own, which
     engines read as fast as text can be read."""
@@ -168,13 +173,9 @@ def dispatch(tags: Mapping[str, str], banned: Sequence[str]) -> str:
     return f"TagDispatch({', '.join(parts)})"
 
 
-def signs(tree: Node) -> list[str]:
-    """The texts with one of which each match begins, but for what need not be there; an empty one: none is certain."""
-    return [text for text, _ in _signs(tree)]
-
-
 def _signs(node: Node) -> list[tuple[str, bool]]:
-    """Each beginning, and whether the tree may end with it."""
+    """The texts with one of which each match begins, but for what need not be there (an empty one: none is certain),
+    and whether a match may end with it."""
     match node:
         case CharSet():
             return [(node.literal, True)] if node.literal is not None else [("", False)]
