@@ -18,11 +18,7 @@ for folder in ("tools", "tools/vllm_cpu", "tools/bench", "tests/vllm"):
 if importlib.util.find_spec("vllm") is None:
     collect_ignore_glob = ["test_*.py", "*_cases.py"]
 
-# The servers that live tests share, in the order in which they run: their fixtures, flags and environments.
-SERVERS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    "live": ((), {}),
-    "tagged": ((), {"RESPZOO_TEMPLATE": "qwen3_xml", "RESPZOO_LOG_RAW": "1"}),
-}
+from fleet import SERVERS, Fleet
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,37 +32,6 @@ def turn(item: pytest.Item) -> int:
     """Tests that share a server follow each other: it starts once."""
     asked = set(getattr(item, "fixturenames", ()))
     return max((at for at, name in enumerate(SERVERS, 1) if name in asked), default=0)
-
-
-class Fleet:
-    """One server at a time."""
-
-    def __init__(self) -> None:
-        self._name = ""
-        self._live: Any = None
-
-    def get(self, name: str) -> Any:
-        import checkpoint
-        from live import Live
-        from server import FLAGS, Server
-
-        if name != self._name:
-            self.stop()
-            model = checkpoint.build()
-            flags, environment = SERVERS[name]
-            log = checkpoint.FOLDER.parent / f"server-{name}.log"
-            server = Server(sys.executable, model, (*FLAGS, *flags), log, environment)
-            self._live = Live(server.__enter__(), model)
-            self._name = name
-        return self._live
-
-    def stop(self) -> None:
-        if self._live is None:
-            return
-        live, self._live, self._name = self._live, None, ""
-        live.close()
-        live.server.stop()
-        assert "Traceback" not in live.log()
 
 
 @pytest.fixture(scope="session")

@@ -559,7 +559,7 @@ def main(arguments: list[str]) -> int:
     )
     with server.Server(python, model, flags, log) as running:
         faults += asyncio.run(measure(running.port, running.pid, asker, given.clients, given.minutes * 60, given.seed))
-    faults += log_faults(log)
+        faults += log_faults(log)  # before the server ends: what vLLM logs while it does is no fault
     for fault in faults[: given.show]:
         print(f"[load] FAULT {fault}")
     for kind, count in Counter(fault.partition(", ")[0] for fault in faults).most_common(20):
