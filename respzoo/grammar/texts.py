@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from respzoo.automaton import Automaton
-from respzoo.grammar.ebnf import Rules, char_class, may_be_empty, quote
+from respzoo.grammar.ebnf import Rules, char_class, may_be_empty, quote, series
 from respzoo.patterns import CharSet, Choice, Group, Node, Repeat, Series, Unsupported
 
 __all__ = ["Texts", "dispatch", "quoted"]
@@ -91,10 +91,15 @@ class Texts:
         names = {block: rules.reserve("text") for block in blocks}
         for block in blocks:
             steps = list(self._steps(block, names))
-            # a state that leads to itself is a loop: an engine reads it faster than a rule that calls itself
+            # A state that leads to itself is a loop: an engine reads it faster than a rule that calls itself. The loop
+            # stands in each of the rule's ways on: behind it a rule for all of them, which may be empty, would be one
+            # level more each time that a text comes back to this state.
             loop = next((step for step in steps if step.endswith(f" {names[block]}")), None)
-            rest = " | ".join(body(block, [step for step in steps if step != loop]))
-            rules.define(names[block], rest if loop is None else f"{loop.removesuffix(f' {names[block]}')}* ({rest})")
+            rest = body(block, [step for step in steps if step != loop])
+            if loop is not None:
+                again = f"{loop.removesuffix(f' {names[block]}')}*"
+                rest = [series([again, one]) for one in rest]
+            rules.define(names[block], " | ".join(rest))
         return names[self._blocks[0]]
 
     def _steps(self, block: int, names: Mapping[int, str]) -> Iterator[str]:
