@@ -53,6 +53,12 @@ def tagged(fleet: Fleet) -> Any:
     return fleet.get("tagged")
 
 
+@pytest.fixture(scope="module")
+def guessing(fleet: Fleet) -> Any:
+    """A server that decodes speculatively."""
+    return fleet.get("guessing")
+
+
 @pytest.fixture
 def server(live: Any) -> Any:
     return live.server

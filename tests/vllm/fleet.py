@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -9,10 +10,12 @@ import checkpoint
 from live import Live
 from server import FLAGS, Server
 
+NGRAMS = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
 # In the order in which they run: their fixtures, flags and environments.
 SERVERS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "live": ((), {}),
     "tagged": ((), {"RESPZOO_TEMPLATE": "qwen3_xml", "RESPZOO_LOG_RAW": "1"}),
+    "guessing": (("--speculative-config", json.dumps(NGRAMS)), {}),
 }
 
 
