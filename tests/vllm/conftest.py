@@ -20,12 +20,35 @@ if importlib.util.find_spec("vllm") is None:
 
 from fleet import SERVERS, Fleet
 
+# What asks servers is in files of this name.
+LIVE = "test_live"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # vLLM's and its dependencies' own
+            if item.path.name.startswith(LIVE):
+                item.add_marker(pytest.mark.live)
     items.sort(key=turn)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup`: one process asks the servers, while the others do the rest.
+
+    Groups by marks are of no use here: pytest-xdist 3.8 writes them into a test's id, where pytest 9.2 reads no more.
+    """
+    from xdist.scheduler import LoadGroupScheduling
+
+    if config.getvalue("dist") != "loadgroup":
+        return None
+
+    class Scheduling(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return LIVE if nodeid.startswith(f"tests/vllm/{LIVE}") else nodeid
+
+    return Scheduling(config, log)
 
 
 def turn(item: pytest.Item) -> int:

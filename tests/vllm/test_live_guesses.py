@@ -11,8 +11,6 @@ import pytest
 import scripts
 from live import FLAT_TOOLS, NAMED, OSLO, PING, REPLIES, TOKYO, ZURICH, Live, Message, Reply, chat_request, finished
 
-pytestmark = pytest.mark.live
-
 TWICE = scripts.SCRIPTS[0].answer
 THOUGHT, SAID = "Two cities, so two calls.", "Let me check both."
 

@@ -6,10 +6,6 @@ import asyncio
 import random
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.live
-
 CLIENTS, REQUESTS = 16, 200
 
 
