@@ -84,15 +84,13 @@ def test_a_render_is_taken(form: Form, upstream: ChatTemplate) -> None:
 
     def quotes(turn: Turn) -> bool:
         """Whether there is markup in a text beside the calls, or the beginning of some in a value in tags, but for
-        closers of a whole value: the parser knows by what follows, a grammar does not."""
+        closers: the parser knows by what follows, a grammar does not."""
         beside = any(marker in text for marker in form.markers for text in (turn.reasoning, turn.content))
         begun = {marker[: len(marker) // 2 + 1] for marker in form.markers}
         values = [value for call in turn.calls for value in call.arguments.values()]
         whole = [value for value in values if isinstance(value, str)]
         inner = [text for value in values if not isinstance(value, str) for text in strings({"": value})]
-        inside = any(mark in text for mark in begun for text in inner) or any(
-            mark in text for mark in begun if "/" not in mark for text in whole
-        )
+        inside = any(mark in text for mark in begun if "/" not in mark for text in [*whole, *inner])
         control = any(ord(char) < 32 for text in [*whole, *inner] for char in text)  # which Python writes otherwise
         return beside or (in_tags and inside) or (in_python and control)
 
