@@ -20,8 +20,8 @@ test: $(BIN)/.test  ## all tests but those of the vLLM adapter and of grammars
 serve: .venv-vllm  ## real vLLM on this CPU with our flags, a tiny checkpoint, one streamed chat
 	$(VLLM) tools/vllm_cpu/serve.py $(ARGS)
 
-test-vllm: .venv-vllm  ## the vLLM adapter: a live server, other releases' Python files; grammars in xgrammar
-	$(VLLM) -m pytest tests/vllm tests/grammars $(ARGS)
+test-vllm: .venv-vllm  ## the vLLM adapter: live servers, other releases' Python files; grammars in xgrammar
+	$(VLLM) -m pytest tests/vllm tests/grammars -n 2 --dist loadgroup $(ARGS)
 
 load: .venv-vllm  ## 64 clients on a live vLLM for five minutes: no error, no wrong byte, no growing memory
 	$(VLLM) tools/vllm_cpu/load.py $(ARGS)

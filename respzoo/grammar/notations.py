@@ -6,19 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 
+from respzoo.grammar.dispatched import CODE, dispatch, quoted, string_without
 from respzoo.grammar.ebnf import Rules, quote, series
 from respzoo.grammar.schemas import Notation
-from respzoo.grammar.texts import Texts, dispatch, quoted
+from respzoo.grammar.texts import Texts
 
 __all__ = ["WORD", "json_between_marks", "json_in_tags", "python"]
 
 _JSON_WORDS = {"true": ("true",), "false": ("false",), "null": ("null",)}
 _PYTHON_WORDS = {"true": ("True", "true"), "false": ("False", "false"), "null": ("None", "null")}
-_HEX = "[0-9a-fA-F]"
-# no half of a surrogate pair
-_CODE = f'"u" ([0-9a-cefA-CEF] {_HEX}{{3}} | [dD] [0-7] {_HEX}{{2}})'
-_JSON_ESCAPES = f'(["\\\\/bfnrt] | {_CODE})'
-_PYTHON_ESCAPES = f"([\"'\\\\nrt] | {_CODE})"
+_PYTHON_ESCAPES = f"([\"'\\\\nrt] | {CODE})"
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _LOOSE_KEY = re.compile(r'[^"{}\[\],:\s](?:[^"{}\[\],:\n]*[^"{}\[\],:\s])?')
 # a key of any name holds no piece of a marker: those of the model's strings, of its stops
@@ -29,9 +26,17 @@ WORD = "[a-zA-Z_] [a-zA-Z0-9_]*"
 
 def json_in_tags(rules: Rules, texts: Texts) -> Notation:
     """JSON whose strings are such texts as they are written: a tag would end with what they exclude."""
-    inside = quoted(rules, '"', rules.add(_JSON_ESCAPES, "escape"), without=texts.signs)
-    string = rules.add(f'"\\"" {inside} "\\""', "string")
-    return Notation(string, _as_json, _as_json, _JSON_WORDS, string)
+    string = rules.add(f'"\\"" {string_without(rules, texts)} "\\""', "string")
+
+    def written(text: str) -> list[str]:
+        plain = json.dumps(text, ensure_ascii=False)
+        if texts.search.after(0, plain) == 0:
+            return [plain]
+        for sign in filter(None, texts.signs):
+            plain = plain.replace(sign, f"\\u{ord(sign[0]):04x}{sign[1:]}")
+        return [plain] if texts.search.after(0, plain) == 0 else []
+
+    return Notation(string, written, written, _JSON_WORDS, string)
 
 
 def python(rules: Rules) -> Notation:
@@ -61,10 +66,6 @@ def json_between_marks(rules: Rules, marks: Sequence[Sequence[str]], *, loose: b
 
     word = rules.add(f"{_LOOSE_EDGE} ({_LOOSE}* {_LOOSE_EDGE})?" if loose else WORD, "word")
     return Notation(string, written, key, _JSON_WORDS, word, sorts=True)
-
-
-def _as_json(text: str) -> list[str]:
-    return [json.dumps(text, ensure_ascii=False)]
 
 
 def _as_python(text: str) -> list[str]:

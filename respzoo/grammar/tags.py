@@ -14,6 +14,7 @@ from typing import Any
 from respzoo.content.tags import ENDINGS
 from respzoo.content.xml_inline import halves
 from respzoo.fields import GIVEN_BACK, Field
+from respzoo.grammar.dispatched import text_without
 from respzoo.grammar.ebnf import GAP, Rules, before, choice, fill, fitting, holds, quote, require, series, spell
 from respzoo.grammar.notations import json_in_tags
 from respzoo.grammar.schemas import (
@@ -48,9 +49,9 @@ class _Tags:
         stand before that."""
         self._rules = rules
         self._field = field
-        self._texts = _search(opening, rf"(?:{closing}){between}", proof, _call(field), _closer(field))
-        self.text = self._texts.without(rules)
-        self.json = json_in_tags(rules, self._texts)
+        self._texts, inner = _searches(opening, rf"(?:{closing}){between}", proof, _call(field), _closer(field))
+        self.text = text_without(rules, self._texts)
+        self.json = json_in_tags(rules, inner)
 
     def _scalars(
         self, values: Values, schema: Any, root: Mapping[str, Any], words: _Words
@@ -59,8 +60,8 @@ class _Tags:
         for part in alternatives(schema, root):
             named = constants(part)
             if named is not None:
-                for value in named:
-                    yield json_type(value), choice(self._constant(values, value, words))
+                texts = [(json_type(value), self._constant(values, value, words)) for value in named]
+                yield from ((kind, choice(some)) for kind, some in texts if some)
                 continue
             kinds = types_of(part)
             for kind in kinds:
@@ -86,20 +87,22 @@ _MOST_STATES = 400  # of a search; a grammar holds all of them
 
 
 @lru_cache(256)  # what a template's texts must not hold is the same for all tools
-def _search(opening: str, end: str, proof: str, call: str, closer: str) -> Texts:
+def _searches(opening: str, end: str, proof: str, call: str, closer: str) -> tuple[Texts, Texts]:
     """Texts that hold no opening tag, no call and no end (a closing tag and what proves it), and that do not end with
     what the real closing tag would prove or complete: a search for all of these, or where that is too large, for what
-    they begin with."""
+    they begin with. And the same for texts inside of others, whose end proves nothing."""
     tag = read(opening)
     keys = [group for group in groups(tag) if group.name == "key"]
     begun = [Series((*before(tag, {"key"}).items, *keys[:1]))] if keys else []
     ends, last = read(rf"{end}(?:{proof})"), [read(end), *begun]
     try:
         calls = [read(rf"(?:{call})\s*(?:{opening}|{closer})")] if call else []
-        return Texts([read(opening), *calls, ends], trailing=last, most=_MOST_STATES)
+        sought = [read(opening), *calls, ends]
+        return Texts(sought, trailing=last, most=_MOST_STATES), Texts(sought, most=_MOST_STATES)
     except Unsupported:
         short = [before(read(opening), {"key"}), *([before(read(call), {"name", "id"})] if call else [])]
-        return Texts([*(tree for tree in short if tree.items), ends], trailing=last)
+        sought = [*(tree for tree in short if tree.items), ends]
+        return Texts(sought, trailing=last), Texts(sought)
 
 
 def _call(field: Field) -> str:

@@ -194,13 +194,14 @@ class Machine:
         seed: int,
         shy: bool = False,
         eager: float = 0.3,
+        begun: str = "",
     ) -> list[str]:
         """So many different texts that the grammar takes, or as many as there seem to be. `shy`: with little markup;
-        `eager`: how probably one ends where it may."""
+        `eager`: how probably one ends where it may; `begun`: how they all begin."""
         dice = random.Random(seed)
         found: dict[str, None] = {}
         for _ in range(3 * count):
-            text = self._draw(compiled, dice, tools, shy=shy, eager=eager)
+            text = self._draw(compiled, dice, tools, shy=shy, eager=eager, begun=begun)
             if text is not None:
                 found[text] = None
             if len(found) == count:
@@ -208,12 +209,20 @@ class Machine:
         return list(found)
 
     def _draw(
-        self, compiled: xgr.CompiledGrammar, dice: random.Random, tools: Sequence[Any], *, shy: bool, eager: float
+        self,
+        compiled: xgr.CompiledGrammar,
+        dice: random.Random,
+        tools: Sequence[Any],
+        *,
+        shy: bool,
+        eager: float,
+        begun: str = "",
     ) -> str | None:
         matcher = xgr.GrammarMatcher(compiled)
+        assert matcher.accept_string(begun), begun
         mask = xgr.allocate_token_bitmask(1, self._info.vocab_size)
         view = mask.numpy().view(np.uint8)
-        written: list[str] = []
+        written = [begun] if begun else []
         while len(written) < MOST:
             if matcher.fill_next_token_bitmask(mask):
                 allowed = np.unpackbits(view, bitorder="little")[: self._end + 1]

@@ -5,7 +5,7 @@ The turns are those of tests/truth. Several share one grammar, of tools whose sc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from machine import family, machine, tag_of
 from test_chat_templates import TABLE
 from truth_jinja import ChatTemplate
-from truth_turns import Call, Form, Turn, strings, told_apart, turns
+from truth_turns import Call, Form, Rendered, Turn, strings, told_apart, turns
 
 from respzoo.fields import CALLS, REASONING_NAMES
 from respzoo.parser import ResponseParser
@@ -31,6 +31,9 @@ ONCE = settings(
     suppress_health_check=list(HealthCheck),
 )
 
+
+Render = Callable[[Turn, Callable[..., Any]], tuple[Turn, Rendered]]
+"""What a program makes of a turn: what of it it could say, and that. It draws what is not the turn's."""
 
 EMPTY_ANSWER = "<|open|>response<|sep|><|close|>response<|sep|>"
 """Kimi K3's chat template writes it before calls; where calls are forced there is no answer, not an empty one either."""
@@ -71,7 +74,12 @@ def one_toolbox(given_turns: Sequence[Turn]) -> tuple[list[Turn], list[Any]]:
 
 @pytest.mark.parametrize(("form", "upstream"), TABLE, ids=[f"{row.family}-{row.source}" for _, row in TABLE])
 def test_a_render_is_taken(form: Form, upstream: ChatTemplate) -> None:
-    template, xgrammar = family(upstream.family), machine(upstream.family)
+    takes(upstream.family, form, upstream.render, upstream.stop)
+
+
+def takes(name: str, form: Form, render: Render, stop_tokens: Sequence[str]) -> None:
+    """What a program renders, this family's grammar takes."""
+    template, xgrammar = family(name), machine(name)
     notations = {field.content.name for field in template.fields.values() if field.name == CALLS}
     in_tags, in_python = bool(notations & {"xml-inline", "xml-tree"}), "python-call-list" in notations
     closers = [
@@ -80,19 +88,17 @@ def test_a_render_is_taken(form: Form, upstream: ChatTemplate) -> None:
         if field.name in REASONING_NAMES and field.close is not None
         for literal in field.close.literals or ()
     ]
-    stops = [stop.strip() for stop in upstream.stop if stop.strip()]
+    stops = [stop.strip() for stop in stop_tokens if stop.strip()]
 
     def quotes(turn: Turn) -> bool:
         """Whether there is markup in a text beside the calls, or the beginning of some in a value in tags, but for
-        closers of a whole value: the parser knows by what follows, a grammar does not."""
+        closers: the parser knows by what follows, a grammar does not."""
         beside = any(marker in text for marker in form.markers for text in (turn.reasoning, turn.content))
         begun = {marker[: len(marker) // 2 + 1] for marker in form.markers}
         values = [value for call in turn.calls for value in call.arguments.values()]
         whole = [value for value in values if isinstance(value, str)]
         inner = [text for value in values if not isinstance(value, str) for text in strings({"": value})]
-        inside = any(mark in text for mark in begun for text in inner) or any(
-            mark in text for mark in begun if "/" not in mark for text in whole
-        )
+        inside = any(mark in text for mark in begun if "/" not in mark for text in [*whole, *inner])
         control = any(ord(char) < 32 for text in [*whole, *inner] for char in text)  # which Python writes otherwise
         return beside or (in_tags and inside) or (in_python and control)
 
@@ -102,11 +108,11 @@ def test_a_render_is_taken(form: Form, upstream: ChatTemplate) -> None:
         certain, tools = one_toolbox([turn for turn in drawn if not form.ambiguous(turn) and not quotes(turn)])
         compiled: dict[Any, Any] = {}
         for turn in certain:
-            turn, rendered = upstream.render(turn, data.draw)
+            turn, rendered = render(turn, data.draw)
             if not (turn.reasoning or turn.content or turn.calls):
                 continue
             text = rendered.output
-            for stop in upstream.stop:
+            for stop in stop_tokens:
                 text = text.removesuffix(stop.rstrip())
             prefix = rendered.prefix
             for closer in closers:  # history has the closer that a prompt would end with

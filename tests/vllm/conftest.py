@@ -18,55 +18,43 @@ for folder in ("tools", "tools/vllm_cpu", "tools/bench", "tests/vllm"):
 if importlib.util.find_spec("vllm") is None:
     collect_ignore_glob = ["test_*.py", "*_cases.py"]
 
-# The servers that live tests share, in the order in which they run: their fixtures, flags and environments.
-SERVERS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    "live": ((), {}),
-    "tagged": ((), {"RESPZOO_TEMPLATE": "qwen3_xml", "RESPZOO_LOG_RAW": "1"}),
-}
+from fleet import SERVERS, Fleet
+
+# What asks servers is in files of this name.
+LIVE = "test_live"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore"))  # vLLM's and its dependencies' own
+            if item.path.name.startswith(LIVE):
+                item.add_marker(pytest.mark.live)
     items.sort(key=turn)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup`: one process asks the servers, while the others do the rest.
+
+    Groups by marks are of no use here: pytest-xdist 3.8 writes them into a test's id, where pytest 9.2 reads no more.
+    """
+    from xdist.scheduler import LoadGroupScheduling
+
+    if config.getvalue("dist") != "loadgroup":
+        return None
+
+    class Scheduling(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return LIVE if nodeid.startswith(f"tests/vllm/{LIVE}") else nodeid
+
+    return Scheduling(config, log)
 
 
 def turn(item: pytest.Item) -> int:
     """Tests that share a server follow each other: it starts once."""
     asked = set(getattr(item, "fixturenames", ()))
     return max((at for at, name in enumerate(SERVERS, 1) if name in asked), default=0)
-
-
-class Fleet:
-    """One server at a time."""
-
-    def __init__(self) -> None:
-        self._name = ""
-        self._live: Any = None
-
-    def get(self, name: str) -> Any:
-        import checkpoint
-        from live import Live
-        from server import FLAGS, Server
-
-        if name != self._name:
-            self.stop()
-            model = checkpoint.build()
-            flags, environment = SERVERS[name]
-            log = checkpoint.FOLDER.parent / f"server-{name}.log"
-            server = Server(sys.executable, model, (*FLAGS, *flags), log, environment)
-            self._live = Live(server.__enter__(), model)
-            self._name = name
-        return self._live
-
-    def stop(self) -> None:
-        if self._live is None:
-            return
-        live, self._live, self._name = self._live, None, ""
-        live.close()
-        live.server.stop()
-        assert "Traceback" not in live.log()
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +74,12 @@ def live(fleet: Fleet) -> Any:
 def tagged(fleet: Fleet) -> Any:
     """A server whose template was pinned: its model's calls are tags, though its chat template speaks of JSON."""
     return fleet.get("tagged")
+
+
+@pytest.fixture(scope="module")
+def guessing(fleet: Fleet) -> Any:
+    """A server that decodes speculatively."""
+    return fleet.get("guessing")
 
 
 @pytest.fixture

@@ -11,8 +11,6 @@ import pytest
 import scripts
 from live import OSLO, PING, REPLIES, TOKYO, ZURICH, Chat, Live, Reply
 
-pytestmark = pytest.mark.live
-
 
 @pytest.mark.parametrize("prompt", REPLIES)
 def test_reply(chat: Chat, prompt: str) -> None:

@@ -28,8 +28,6 @@ from live import (
     Responses,
 )
 
-pytestmark = pytest.mark.live
-
 JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "o", "schema": SCHEMA}}
 FLAT_SCHEMA = {"format": {"type": "json_schema", "name": "o", "schema": SCHEMA}}
 FLAT_NAMED = {"type": "function", "name": "get_weather"}

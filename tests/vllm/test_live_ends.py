@@ -9,8 +9,6 @@ import pytest
 import scripts
 from live import FLAT_TOOLS, INTERVALS, NAMED, PING, REPLIES, TOKYO, ZURICH, Chat, Live, Reply, chat_request, finished
 
-pytestmark = pytest.mark.live
-
 TWICE = scripts.SCRIPTS[0].answer
 THOUGHT, SAID = "Two cities, so two calls.", "Let me check both."
 

@@ -8,8 +8,6 @@ import pytest
 import scripts
 from live import MESSAGE_TOOLS, OSLO, PING, REPLIES, TOKYO, ZURICH, Live, Message, Messages
 
-pytestmark = pytest.mark.live
-
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
 
 

@@ -8,8 +8,6 @@ import pytest
 import scripts
 from live import FLAT_TOOLS, OSLO, PING, TOKYO, ZURICH, Live, Responses, followed
 
-pytestmark = pytest.mark.live
-
 
 @pytest.mark.parametrize(
     ("prompt", "options", "expected"),

@@ -12,8 +12,6 @@ import pytest
 import scripts
 from live import FLAT_TOOLS, NAMED, PING, STRICT_FLAT_TOOLS, Live, Message, Reply
 
-pytestmark = pytest.mark.live
-
 ZURICH = ("get_weather", '{"city": "Zürich", "days": 3}')
 TOKYO = ("get_weather", '{"city": "東京", "note": "a \\"b\\" < c", "days": 3}')
 TWICE = Reply("Two with tags.", "Look:\nBoth.", (ZURICH, PING), "tool_calls")

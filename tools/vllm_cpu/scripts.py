@@ -68,6 +68,7 @@ STORY = (
     "Ferries run late, gulls do not. Bring wool, a hat & patience: at five o'clock clouds pile up\n"
     "behind Holmenkollen, thunder rolls twice, and warm rain falls on quiet streets until dusk. 🌧"
 )
+ECHOED = f"say <think>\nJust so.\n</think>\n\n{call('ping', {})}"
 QUOTED = "a </tool_call> b <think> c"
 OBJECT = '{"x": 1, "y": "é"}'
 
@@ -160,6 +161,13 @@ SCRIPTS = (
             "Spell it.",
             call("get_weather", {"city": "Oslo", "note": "a </tool\0_call> b"}).replace("\\u0000", SPELT),
         ),
+    ),
+    # n-grams guess what the prompt goes on with, across the end of the reasoning; the model and the grammar want another
+    Script(
+        ECHOED,
+        "<think>\nJust so.\n</think>\n\nNo.",
+        tools=(True,),
+        instead=forced("Just so.", OSLO),
     ),
     Script("json now", f"<think>\nStrict JSON.\n</think>{OBJECT}", tools=(False,)),
     Script(

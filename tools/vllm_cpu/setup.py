@@ -23,7 +23,8 @@ TORCH = "2.13.0"
 LEFT_OUT = {"torch", "torchaudio", "torchvision", "torchcodec", "intel-openmp", "setuptools"}
 # What the tests, the checkpoint maker and the bench use beside vLLM; orjson is needed by the Python files of 0.33.
 EXTRAS = ["pytest>=8", "pytest-timeout", "openai>=2.25", "httpx", "dashscope", "rich", "canitoolcall==0.1.1", "orjson"]
-EXTRAS += ["hypothesis>=6.100", "jsonschema>=4.23", "jinja2>=3.1.6"]  # tests/grammars
+EXTRAS += ["hypothesis>=6.100", "jsonschema>=4.23", "jinja2>=3.1.6", "cohere_melody==0.15.3"]  # tests/grammars
+EXTRAS += ["pytest-xdist>=3.6"]  # a live server waits, and what needs none runs beside it
 
 
 def say(text: str) -> None:

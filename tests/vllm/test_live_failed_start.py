@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.live
-
 
 def test_unknown_model(tmp_path: Path) -> None:
     import checkpoint

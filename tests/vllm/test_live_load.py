@@ -6,23 +6,21 @@ import asyncio
 import random
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.live
-
 CLIENTS, REQUESTS = 16, 200
 
 
 def test_load(server: Any) -> None:
     import checkpoint
     import load
+    from asks import Asker
+    from clients import Clients, Tally
 
-    asker = load.Asker(checkpoint.FOLDER)
+    asker = Asker(checkpoint.FOLDER)
     assert list(asker.faults()) == []
-    tally = load.Tally()
+    tally = Tally()
 
     async def run() -> None:
-        async with load.Clients(server.port, asker, tally) as clients:
+        async with Clients(server.port, asker, tally) as clients:
             draw = random.Random(1)
             await clients.all([asker.ask(draw) for _ in range(REQUESTS)], CLIENTS, draw)
             await clients.bad(draw)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
 from live import NAMED, Live
-
-pytestmark = pytest.mark.live
 
 
 def test_probe(live: Live) -> None:
