@@ -34,6 +34,7 @@ class Marks:
         stand_ins = dict(zip(firsts, _STAND_INS, strict=False))
         rests = {first: [token[1:] for token in self.tokens if token[0] == first] for first in firsts}
         self.first = firsts[0] if len(firsts) == 1 else ""
+        self.seconds = frozenset(token[1:2] for token in self.tokens)  # with "" if a token has no second
         self.begins = re.compile("|".join(map(re.escape, firsts)) or "(?!)").search
         self._spelled = re.compile(
             "|".join(f"{re.escape(first)}(?={'|'.join(map(re.escape, rests[first]))})" for first in firsts) or "(?!)"
@@ -127,10 +128,17 @@ class Guard:
 
     def _ordinary(self, text: str) -> str:
         marks = self.marks
+        first, seconds = marks.first, marks.seconds
         if self.held:
+            alone = self.held == first and text and text[0] not in seconds and first not in text
             text, self.held = self.held + text, ""
+            if alone:  # the character that all begin with, but not the second of any
+                return text
         elif marks.begins(text) is None:
             return text
+        elif text[-1] == first and "" not in seconds and first not in text[:-1]:
+            self.held = first
+            return text[:-1]
         hidden = self._hide(text)
         begun = marks.begun(text)
         if begun is None:
