@@ -6,24 +6,18 @@ so wherever the parser is in the same state, in every stream: one look into a se
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["NOTHING", "Known", "Strings", "stands_in_json"]
+__all__ = ["NOTHING", "Known", "Strings"]
 
 _MOST = 4_096  # of one set: what has not been learnt by then is looked at each time
 _LONGEST = 32  # characters of what is learnt
 _ENDS = frozenset(".,;!?。，")
 
 
-_ORDINARY = r'[^"\\\x00-\x1f\ud800-\udfff]*+'
-stands_in_json: Final = re.compile(rf'{_ORDINARY}(?:\\["\\bfnrt]{_ORDINARY})*+').fullmatch
-"""Whether a piece of a JSON string's text stands there as `json.dumps` would write it (None: it does not)."""
-
-
-class Known(set[str]):
-    """The tokens that are known in one state. Shared by all streams.
+class Known(dict[str, str]):
+    """The tokens that are known in one state, and what each is sent as. Shared by all streams.
 
     Attributes:
         others: those of which the same is true, but which are looked at each time: ends of sentences and lines, so that
@@ -47,7 +41,10 @@ class Known(set[str]):
     def keep(self, text: str) -> None:
         """The same, where white space matters to nobody."""
         if len(self) < _MOST and len(text) <= _LONGEST:
-            (self.others if text in _ENDS or "\\" in text else self).add(text)
+            if text in _ENDS or "\\" in text:
+                self.others.add(text)
+            else:
+                self[text] = text
 
     def beside(self, other: object) -> Known:
         """The set for those streams in which this other thing matters, too: some of these."""

@@ -11,11 +11,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from respzoo.arguments import Call, dump_arguments
+from respzoo.arguments import Call, Way, dump_arguments
 from respzoo.events import Dropped, Event
 from respzoo.fields import CALLS, CONTENT, REASONING, CompiledTemplate, Field
 from respzoo.joined import FEW, compact
-from respzoo.known import NOTHING, Known, stands_in_json
+from respzoo.known import NOTHING, Known
 from respzoo.loop import Mark
 from respzoo.outbox import FunctionDelta, Outbox, ToolCallDelta
 from respzoo.parser import ResponseParser, check_choice
@@ -182,33 +182,45 @@ class MessageStream:
         """
         if text in self._known:
             sent, call = self._sent, self._call
-            sent.append(text)
-            if call is not None:
-                self.parser.parts.append(text)
+            if call is None:
+                sent.append(text)
+                if len(sent) > self._most:
+                    self._compact()
+                return [{self._key: text}]  # pyright: ignore[reportReturnType]  one of a delta's keys
+            self.parser.parts.append(text)
+            shown = self._known[text]
+            sent.append(shown)
             if len(sent) > self._most:
                 self._compact()
-            if call is None:
-                return [{self._key: text}]  # pyright: ignore[reportReturnType]  one of a delta's keys
-            return [{"tool_calls": [{"index": call.index, "function": {"arguments": text}}]}]
+            return [{"tool_calls": [{"index": call.index, "function": {"arguments": shown}}]}]
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
         deltas = self._feed(text)
         self._know(text)
         return deltas
 
-    def passes(self, text: str) -> str | int | None:
-        """Take the next piece if `feed` is known to return it as it is, in one delta, and return no delta: this is the
-        quickest way. Returns the delta's key, or the index of the call whose arguments it goes on with; None: nothing
-        was done."""
+    def passes(self, text: str) -> str | tuple[int, str] | None:
+        """Take the next piece if it is known what `feed` would return, which is one delta, and do not make it: the
+        quickest way.
+
+        Returns:
+            The delta's key, if it is text and the same; or the index of the call that goes on, and with what. None:
+            nothing was done.
+        """
         if text not in self._known:
             return None
         sent, call = self._sent, self._call
-        sent.append(text)
-        if call is not None:
-            self.parser.parts.append(text)
+        if call is None:
+            sent.append(text)
+            if len(sent) > self._most:
+                self._compact()
+            return self._key
+        self.parser.parts.append(text)
+        shown = self._known[text]
+        sent.append(shown)
         if len(sent) > self._most:
             self._compact()
-        return self._key if call is None else call.index
+        return call.index, shown
 
     def _compact(self) -> None:
         """Join what has come in small pieces, here and in the parser."""
@@ -266,35 +278,36 @@ class MessageStream:
 
     def _know(self, text: str) -> None:
         """Set what it needs to know of the tokens that may come, now that this piece was fed."""
-        known, to, call, barred = self.parser.known, self._to, None, ""
+        to, open_to = self._to, None
         goes = self._quick
         if to is not None:
             goes &= not (to.strips and (to.space or not to.begun))
-        elif goes and self._calls and (open_to := self._outbox.open_to) is not None:
-            call, barred = open_to
-        else:
-            goes = False
-        self._known = self._also(known, None if call is None else barred, text) if goes else NOTHING
-        self._call = call
+        elif goes:
+            goes = self._calls and (open_to := self._outbox.open_to) is not None
+        call, way = open_to or (None, None)
+        self._known, self._call = self._also(way, text) if goes else NOTHING, call
         if to is not None:
             self._sent, self._most = to.sent, to.blocks + FEW
             self._key = "reasoning_content" if to.is_reasoning else "content"
         elif call is not None:
             self._sent, self._most = call.taken, call.most
 
-    def _also(self, known: Known, barred: str | None, text: str) -> Known:
-        """Those of the parser's known tokens that the guard need not see and, with `barred`, a call's writer neither;
-        this piece may be one more."""
-        guard = self._guard
+    def _also(self, way: Way | None, text: str) -> Known:
+        """Those of the parser's known tokens that the guard need not see, nor a call's writer, whose `way` with them is
+        known; this piece may be one more."""
+        known, guard = self.parser.known, self._guard
         if guard is None:
-            if barred is None:
+            if way is None:
                 return known
         elif guard.used or guard.held:
             return NOTHING
-        ours = known.beside((barred, None if guard is None else guard.marks))
+        ours = known.beside((way, None if guard is None else guard.marks))
         if (text in known or text in known.others) and text not in ours and text not in ours.refused:
-            fits = barred is None or (stands_in_json(text) is not None and not any(char in text for char in barred))
-            (ours if fits else ours.refused).add(text)
+            shown = text if way is None else way.shown(text)
+            if shown is None:
+                ours.refused.add(text)
+            else:
+                ours[text] = shown
         return ours
 
     def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Delta]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
-from respzoo.arguments import Call, Writer, dump_arguments
+from respzoo.arguments import Call, Way, Writer, dump_arguments
 from respzoo.fields import Field
 from respzoo.schema import Tools
 
@@ -74,14 +74,13 @@ class Outbox:
         return [{"index": call.index, "function": {"arguments": shown}}]
 
     @property
-    def open_to(self) -> tuple[Call, str] | None:
-        """The call to which text that stands in JSON as it is may be passed on, and the characters that it must not
-        have all the same."""
-        barred = self.writer.barred
-        if barred is None:
+    def open_to(self) -> tuple[Call, Way] | None:
+        """The call to which text may be passed on without its writer, and how it becomes JSON."""
+        way = self.writer.way
+        if way is None:
             return None
         call = self.writer.calls[-1]
-        return None if call.waiting or call.index < 0 else (call, barred)
+        return None if call.waiting or call.index < 0 else (call, way)
 
     def news(self) -> Iterator[ToolCallDelta]:
         """What has become certain of the calls in the region at hand."""

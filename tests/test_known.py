@@ -15,8 +15,9 @@ import pytest
 
 import respzoo
 from respzoo import known
+from respzoo.arguments import Way, dump_arguments
 from respzoo.hookspecs import Family
-from respzoo.known import NOTHING, Known, Strings, stands_in_json
+from respzoo.known import NOTHING, Known, Strings
 from respzoo.plugins import loaded
 from respzoo.testing import load_samples
 
@@ -107,7 +108,7 @@ def test_so_much_is_known_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = Known()
     for word in ("a", "b ", "", "c", "x" * 1000, "d", "e"):
         tokens.learn(word)
-    assert tokens == {"a", "c", "d"}
+    assert list(tokens) == ["a", "c", "d"]
     strings = Strings(re.compile(r'[^"\\]*(?:\\.[^"\\]*)*').fullmatch)
     assert [strings[word] for word in ("a ", "b\\", 'c"', "d\\\\", "\\", "x" * 1000)] == [
         False,
@@ -117,7 +118,7 @@ def test_so_much_is_known_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
         True,
         False,
     ]
-    assert strings.known == {"a "}
+    assert list(strings.known) == ["a "]
     assert len(strings) == 3
     assert tokens.beside("other") is tokens.beside("other")
     NOTHING.learn("a")
@@ -126,17 +127,16 @@ def test_so_much_is_known_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a", "é ", "\\n", '\\"\\\\', "\u2028", "", 'a"', "\\", "\\/", "\\u00e9", "\n", "\ud800", "'"]
+    "text", ["a", "é ", "\\n", '\\"\\\\', "\u2028", "", 'a"', "\\", "\\/", "\\u00e9", "\n", "\ud800", "'", "<", "a\t"]
 )
-def test_what_stands_in_json(text: str) -> None:
+def test_what_a_text_is_sent_as(text: str) -> None:
     """As the standard library writes what it reads, but for halves of surrogate pairs, which no encoding can carry."""
     try:
-        same = json.dumps(json.loads(f'"{text}"'), ensure_ascii=False) == f'"{text}"' and text.isascii() | (
-            text < "\ud800"
-        )
+        same = dump_arguments(json.loads(f'"{text}"')) == f'"{text}"'
     except ValueError:
         same = False
-    assert (stands_in_json(text) is not None) == same
+    assert Way("", as_json=True).shown(text) == (text if same else None)
+    assert Way("<", as_json=False).shown(text) == (None if "<" in text else dump_arguments(text)[1:-1])
 
 
 @pytest.mark.parametrize("kind", [respzoo.ResponseParser, respzoo.MessageStream])

@@ -143,11 +143,12 @@ class ReplyReader(engine.Parser):
         spans = self._spans
         ordinary = spans is None or (delta_token_ids and spans.heeded.isdisjoint(delta_token_ids))
         if ordinary and not finished and self._forced is None and (to := stream.passes(delta_text)) is not None:
-            if to == "content":  # nearly always one of these
+            # nearly always one of these
+            if to == "content":
                 return build.content(delta_text)
-            if to == "reasoning_content":
-                return build.reasoning(delta_text) if self._show_reasoning else None
-            return build.rest(cast(int, to), delta_text)
+            if isinstance(to, tuple):
+                return build.rest(*to)
+            return build.reasoning(delta_text) if self._show_reasoning else None
         special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
         deltas = stream.feed(delta_text, special)
         if finished:

@@ -7,6 +7,6 @@ region's value, when the call is known to be whole. So a client that stops early
 
 from __future__ import annotations
 
-from respzoo.arguments.call import Call, Writer, dump_arguments
+from respzoo.arguments.call import Call, Way, Writer, dump_arguments
 
-__all__ = ["Call", "Writer", "dump_arguments"]
+__all__ = ["Call", "Way", "Writer", "dump_arguments"]

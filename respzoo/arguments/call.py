@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NamedTuple
 
 from respzoo.content.tags import Pair
 from respzoo.joined import FEW, compact
 
-__all__ = ["Call", "Writer", "dump_arguments", "escape"]
+__all__ = ["Call", "Way", "Writer", "dump_arguments", "escape"]
 
+_ORDINARY = r'[^"\\\x00-\x1f\ud800-\udfff]*+'
+_stands = re.compile(rf'{_ORDINARY}(?:\\["\\bfnrt]{_ORDINARY})*+').fullmatch  # as `json.dumps` would write it
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -29,7 +31,7 @@ def escape(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 class Call:
@@ -101,6 +103,21 @@ class Call:
         return self.take()
 
 
+class Way(NamedTuple):
+    """How text of a call's arguments becomes JSON, where nothing of it waits."""
+
+    barred: str
+    """Characters with which it might be more than text."""
+    as_json: bool
+    """It is a JSON string's text as it is, escapes and all; else the text of a value, which is to be escaped."""
+
+    def shown(self, text: str) -> str | None:
+        """The JSON of a text. None: it is not certain that this is all."""
+        if any(char in text for char in self.barred):
+            return None
+        return escape(text) if not self.as_json else text if _stands(text) is not None else None
+
+
 class Writer:
     """Follows one region of calls.
 
@@ -114,9 +131,8 @@ class Writer:
         self.calls: list[Call] = []
 
     @property
-    def barred(self) -> str | None:
-        """Where text that stands in JSON as it is (`known.stands_in_json`) makes itself certain of the last call, and
-        need not be shown to the writer: the characters that it must not have all the same. None: all must be shown."""
+    def way(self) -> Way | None:
+        """Where text makes itself certain of the last call, and need not be shown to the writer: how. None: nowhere."""
         return None
 
     def text(self, text: str) -> None:

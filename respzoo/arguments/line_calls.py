@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from respzoo.arguments.call import Call, Writer, dump_arguments, escape
+from respzoo.arguments.call import Call, Way, Writer, dump_arguments, escape
 from respzoo.arguments.text_calls import Trimmed
 from respzoo.content.kv_lines import KvLines
 from respzoo.schema import Tools
@@ -34,10 +34,10 @@ class LineCalls(Writer):
         self._failed = False
 
     @property
-    def barred(self) -> str | None:
+    def way(self) -> Way | None:
         trimmed = self._trimmed
         waits = self._held or (trimmed is not None and (not trimmed.begun or trimmed.space))
-        return "\\" + self._content.line_sep[0] if self._goes and not waits else None
+        return Way(self._content.line_sep[0], as_json=False) if self._goes and not waits else None
 
     def quick(self, text: str) -> str | None:
         trimmed = self._trimmed

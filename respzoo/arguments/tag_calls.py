@@ -7,7 +7,7 @@ from functools import cache
 
 import regex
 
-from respzoo.arguments.call import Call, Writer, dump_arguments, escape
+from respzoo.arguments.call import Call, Way, Writer, dump_arguments, escape
 from respzoo.content.tags import Pair
 from respzoo.content.xml_inline import XmlInline
 from respzoo.delimiters import Delimiter, WatchList
@@ -23,6 +23,7 @@ class _Ends:
     def __init__(self, close: str, behind: Sequence[str]) -> None:
         watch = WatchList([Delimiter.regex("close", "", close), Delimiter.literal("tag", "", ["</"])])
         self.first, self.begins = watch.first, watch.begins
+        self.way = Way(watch.first, as_json=False) if watch.first else None
         closer = rf"(?:\s*</[^<>\s]+>)*?\s*(?:{close})"
         self.close = regex.compile(closer, regex.DOTALL)
         rest = "|".join(f"(?:{source})" for source in behind)
@@ -31,6 +32,7 @@ class _Ends:
 
 _ends = cache(_Ends)
 _MOST_HELD = 1_024
+_ANY = Way("", as_json=False)
 
 
 class TagCalls(Writer):
@@ -66,12 +68,10 @@ class TagCalls(Writer):
         call.write("{")
 
     @property
-    def barred(self) -> str | None:
+    def way(self) -> Way | None:
         if not self._goes or self._held:
             return None
-        if self._ends is None:
-            return "\\"
-        return "\\" + self._ends.first if self._ends.first else None
+        return _ANY if self._ends is None else self._ends.way
 
     def quick(self, text: str) -> str | None:
         if not self._goes or self._held or text[-1].isspace() or self._may_end(text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from respzoo.arguments.call import Writer
+from respzoo.arguments.call import Way, Writer
 from respzoo.arguments.tokens import Syntax, Token, Tokens
 
 __all__ = ["TokenCalls"]
@@ -28,8 +28,8 @@ class TokenCalls(Writer, ABC):
         """Take the next one."""
 
     @property
-    def barred(self) -> str | None:
-        return self._tokens.barred if self._in_value and not self._failed else None
+    def way(self) -> Way | None:
+        return self._tokens.way if self._in_value and not self._failed else None
 
     def quick(self, text: str) -> str | None:
         return None if self._failed or not self._in_value else self._tokens.quick(text)

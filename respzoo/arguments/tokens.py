@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from respzoo.arguments.call import escape
+from respzoo.arguments.call import Way, escape
 
 __all__ = ["Syntax", "Token", "Tokens"]
 
@@ -33,6 +33,7 @@ _SHORT = '"\\bfnrt'  # what a backslash escapes, where JSON's writer uses one
 _CANONICAL = {
     quote: re.compile(rf"""{_ORDINARY % quote}(?:\\["\\bfnrt]{_ORDINARY % quote})*(?=\\?\Z)""").match for quote in "\"'"
 }
+_AS_JSON = {'"': Way("", as_json=True), "'": Way("'", as_json=True)}
 _RAW_ARGUMENT = re.compile(r"'\s*,\s*[A-Za-z_][\w.\-]*\s*=")
 _RAW_LAST = re.compile(r"'\s*\)")
 _RAW_CALL = re.compile(r"\s*[\n\r,;]\s*(?:[,;]\s*)?[A-Za-z_][\w.\-]*\s*\(")
@@ -123,12 +124,11 @@ class Tokens:
         return text[:end]
 
     @property
-    def barred(self) -> str | None:
-        """Inside a string of which nothing waits: what its text must not have to stand in JSON as it does here, if that
-        can do so at all. Else None."""
+    def way(self) -> Way | None:
+        """Inside a string of which nothing waits: how its text becomes JSON. Else None."""
         if self._canonical is not None:
-            return None if self._half or self._escape else self._quote.strip('"')
-        return "\\" + self._quote[0] if len(self._quote) > 1 and not self._maybe else None
+            return None if self._half or self._escape else _AS_JSON[self._quote]
+        return Way(self._quote[0], as_json=False) if len(self._quote) > 1 and not self._maybe else None
 
     @property
     def _is_raw(self) -> bool:

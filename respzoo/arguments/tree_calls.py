@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
-from respzoo.arguments.call import Call, Writer, dump_arguments, escape
+from respzoo.arguments.call import Call, Way, Writer, dump_arguments, escape
 from respzoo.content import Raw, ValueParser
 from respzoo.content.entities import unescape
 from respzoo.content.xml_tree import DEEPEST_TREE, XmlTree
@@ -95,8 +95,8 @@ class TreeCalls(Writer):
         return self._scanner.idle
 
     @property
-    def barred(self) -> str | None:
-        return "\\" + self._watch.first if self._goes and self._watch.first else None
+    def way(self) -> Way | None:
+        return Way(self._watch.first, as_json=False) if self._goes and self._watch.first else None
 
     def quick(self, text: str) -> str | None:
         watch = self._watch
