@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import regex
 
 from respzoo.automaton import Automaton, beginnings
+from respzoo.known import Known
 from respzoo.patterns import CharSet, Node, Repeat, Series, Unsupported, is_lazy, is_space, read
 
 __all__ = ["WEAK", "Delimiter", "Found", "Partial", "WatchList"]
@@ -134,6 +135,7 @@ class WatchList:
         first: the character that each begins with, but for leading white space; empty if there are several.
         begins: finds where one may begin: its first two characters, or the first at the end of a text (then the match
             is one character long). None: anywhere.
+        known: tokens in which none begins.
     """
 
     def __init__(self, delimiters: Sequence[Delimiter], *, plain: bool = True) -> None:
@@ -143,6 +145,7 @@ class WatchList:
         self.leads = False
         self.first = ""
         self.begins: Callable[..., Any] | None = None
+        self.known = Known()
         if not delimiters:
             self.begins = re.compile("(?!)").search
             return

@@ -24,7 +24,7 @@ class Draft:
         self._template = template
         self._fields = template.by_key
         self._values: dict[str, Any] = {}
-        self._pieces: dict[str, list[str]] = {}
+        self._pieces: dict[str, list[str]] | None = None
         self.dropped: list[Dropped] = []
         for name, value in template.defaults.items():
             field = template.fields.get(name)
@@ -49,7 +49,13 @@ class Draft:
         else:
             self._values[field.key] = value
 
+    def mark(self, field: Field) -> None:
+        """A region of `field` has a value, which another keeps."""
+        self._values.setdefault(field.key, [] if field.repeats else None)
+
     def _piece(self, field: Field, text: str) -> None:
+        if self._pieces is None:
+            self._pieces = {}
         pieces = self._pieces.get(field.key)
         if pieces is None:
             pieces = self._pieces[field.key] = []
@@ -83,12 +89,13 @@ class Draft:
     def missing(self) -> list[Field]:
         """The required fields that have no value."""
         by_name = {field.name: field for field in self._template.fields.values() if not field.optional}
-        return [field for field in by_name.values() if field.key not in self._values and field.key not in self._pieces]
+        known = {*self._values, *(self._pieces or ())}
+        return [field for field in by_name.values() if field.key not in known]
 
     def message(self) -> dict[str, Any]:
         """The message, without fields that are empty and no defaults."""
         values = dict(self._values)
-        for key, pieces in self._pieces.items():
+        for key, pieces in (self._pieces or {}).items():
             field = self._fields[key]
             values[key] = field.content.parse("".join(pieces)) if field.join is None else field.join.join(pieces)
         kept = {field.key for field in self._template.fields.values() if field.name in self._template.defaults}

@@ -12,6 +12,7 @@ import regex
 from respzoo.allowance import seconds_for
 from respzoo.content import ContentParser, Lexer
 from respzoo.delimiters import Delimiter, WatchList
+from respzoo.events import Event
 
 __all__ = ["CALLS", "CONTENT", "GIVEN_BACK", "REASONING", "REASONING_NAMES", "CompiledTemplate", "Field", "Wrapper"]
 
@@ -65,6 +66,11 @@ class Field:
         return self.content.name == "text" and self.transform is None
 
     @cached_property
+    def chunk(self) -> Event:
+        """What the event of a chunk of one of its regions is copied from."""
+        return {"type": "region_chunk", "field": self.name, "text": "", "dirty": not self.content.flat}
+
+    @cached_property
     def strip(self) -> bool:
         return bool(self.content.args.get("strip", True))
 
@@ -115,6 +121,12 @@ class CompiledTemplate:
         for field in self.fields.values():
             first.setdefault(field.key, field)
         return first
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """The names of the fields that are reasoning or content, and which."""
+        found = {field.name: field.key for field in self.fields.values() if field.key in (REASONING, CONTENT)}
+        return {CONTENT: CONTENT, **found}
 
     @cached_property
     def heeds_content(self) -> bool:

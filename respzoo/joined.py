@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-__all__ = ["MANY", "compact"]
+__all__ = ["FEW", "MANY", "compact"]
 
 MANY = 32
 """How many pieces are worth joining. A string costs some fifty bytes beside its characters."""
+FEW = 16
+"""The same where pieces are kept in two places."""
 
 
 def compact(parts: list[str], at: int, fixed: int = 0) -> int:
     """Join the pieces from `at` on, and with them the blocks before that are not much larger, but for those before
     `fixed`: so there are few, and each character is copied a few times only. Returns where the next pieces begin."""
     block = "".join(parts[at:])
-    while at > fixed and len(parts[at - 1]) <= 2 * len(block):
-        at -= 1
-        block = parts[at] + block
+    size = len(block)
+    begin = at
+    while begin > fixed and len(parts[begin - 1]) <= 2 * size:
+        begin -= 1
+        size += len(parts[begin])
     parts[at:] = [block]
-    return at + 1
+    if begin < at:
+        parts[begin:] = ["".join(parts[begin:])]
+    return begin + 1

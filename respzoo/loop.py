@@ -47,14 +47,15 @@ class Loop:
         region: the region at hand; None between regions where no field takes the text.
         watch: what is looked for.
         marks: what happened beside the events; None if nobody asks.
+        forgets: whether another keeps the text of reasoning and content.
         settled: whether the next text can change nothing but by a delimiter.
         prompt_chunks, prompt_raws: as `ResponseParser` tells them.
     """
 
     __slots__ = (
         "_begun", "_exhausted", "_late", "_of_malformed", "_prompt_held", "_prompt_region", "_rest", "_stray",
-        "_template", "_told", "_told_pairs", "_tools", "draft", "leftover", "marks", "on_malformed", "on_unfinished",
-        "prompt_chunks", "prompt_raws", "region", "scanner", "watch",
+        "_template", "_told", "_told_pairs", "_tools", "draft", "forgets", "leftover", "marks", "on_malformed",
+        "on_unfinished", "prompt_chunks", "prompt_raws", "region", "scanner", "watch",
     )  # fmt: skip
 
     def __init__(self, template: CompiledTemplate, tools: Tools, on_malformed: Policy, on_unfinished: Policy) -> None:
@@ -64,10 +65,11 @@ class Loop:
         self.on_unfinished = on_unfinished
         self.scanner = Scanner(keep=template.keeps_text)
         self.draft = Draft(template)
-        self._stray = Stray(self.draft)
+        self._stray: Stray | None = None
         self.region: Region | None = None
         self.watch = _NOTHING
         self.marks: list[Mark] | None = None
+        self.forgets = False
         self._told: Pair | None = None  # the tag that was last told, and how many that have ended
         self._told_pairs = 0
         self.leftover: Leftover | None = None  # of the wrapper that we are in
@@ -218,7 +220,7 @@ class Loop:
             if self.leftover is not None:
                 self.leftover.text(text)
             else:
-                self._stray.text(events, text)
+                self._between.text(events, text)
             return
         if region.lexer is not None:
             region.lexer.text(text)
@@ -259,6 +261,13 @@ class Loop:
             self._take(events, rest)
 
     @property
+    def _between(self) -> Stray:
+        """The text between regions that is no field's."""
+        if self._stray is None:
+            self._stray = Stray(self.draft)
+        return self._stray
+
+    @property
     def _outside(self) -> WatchList:
         if self._exhausted:
             return _NOTHING
@@ -276,7 +285,7 @@ class Loop:
             events.append({"type": "region_open", "field": region.field.name})
         if text:
             region.parts.append(text)
-            event = region.event.copy()
+            event = region.field.chunk.copy()
             event["text"] = text
             events.append(event)
 
@@ -291,7 +300,7 @@ class Loop:
             self._found_opener(events, self._template.fields[found.delimiter.field], found)
         elif kind == "close":
             assert region is not None
-            region.captures.update(found.groups)
+            region.catch(found.groups)
             self._close(events, found.text)
         elif kind == "wrap":
             end = found.spans.get(GIVEN_BACK, (len(found.text), 0))[0]
@@ -308,9 +317,9 @@ class Loop:
             if not late or (late == "near" and self._of_malformed and self.on_malformed == "content"):
                 self._take(events, found.text)
         elif kind == "anchor":
-            self._stray.close(events)
+            self._between.close(events)
         elif kind != "omit":
-            self._stray.marker(events, kind, found.text)
+            self._between.marker(events, kind, found.text)
 
     def _found_inside(self, events: list[Event], region: Region, lexer: Lexer, found: Found) -> None:
         keep = lexer.found(found, region.parts)
@@ -319,7 +328,7 @@ class Loop:
             self._mark_values(events, lexer)
         if keep is not None:
             self._chunk(events, region, found.text[:keep])
-            region.captures.update(found.groups)
+            region.catch(found.groups)
             end = len(found.text) - lexer.rest
             self._close(events, found.text[keep:end])
             self._rest = found.text[end:]
@@ -365,7 +374,7 @@ class Loop:
         self._begun |= field.key == CONTENT
         if self._late == "near" or field.ended_by:
             self._late = ""
-        region = self.region = Region(field, explicit=True, opener=opener, captures=captures)
+        region = self.region = Region(field, explicit=True, opener=opener, captures=captures, forgets=self.forgets)
         self.watch = field.watch if region.lexer is None else region.lexer.watch
         if self.marks is not None and field.key == CALLS:
             self.marks.append(Mark(len(events), "call", (field, region.captures, self._tools)))
@@ -376,7 +385,9 @@ class Loop:
         """Be between regions: in the implicit field's, in a wrapper's, or in nobody's."""
         self._prompt_region = 0
         implicit = self._template.implicit
-        self.region = None if implicit is None or self.leftover is not None else Region(implicit, explicit=False)
+        self.region = None
+        if implicit is not None and self.leftover is None:
+            self.region = Region(implicit, explicit=False, forgets=self.forgets)
         self.watch = self._outside if self.leftover is None else self.leftover.wrapper.watch
 
     # ----------------------------------------------------------------------------------------------- regions that end
@@ -384,7 +395,7 @@ class Loop:
     def _close(self, events: list[Event], closer: str) -> None:
         region = self.region
         if region is None:
-            self._stray.close(events)
+            self._between.close(events)
         elif region.opened:
             verdict = region.closed(self._tools, self.scanner.allowance)
             self._settle(events, region, verdict, closer)
@@ -400,7 +411,10 @@ class Loop:
             self._malformed(events, field, region.raw + closer, verdict.error, verdict.outcome)
             return
         if verdict.outcome == "value":
-            self.draft.keep(field, verdict.value, region.text)
+            if region.forgets:
+                self.draft.mark(field)
+            else:
+                self.draft.keep(field, verdict.value, region.text)
         events.append({"type": "region_close", "field": field.name, "value": verdict.value})
 
     def _unwrap(self, events: list[Event], closer: str, reason: Literal["malformed", "unfinished"]) -> None:

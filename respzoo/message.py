@@ -11,10 +11,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from respzoo.arguments import dump_arguments
+from respzoo.arguments import Call, dump_arguments
 from respzoo.events import Dropped, Event
 from respzoo.fields import CALLS, CONTENT, REASONING, CompiledTemplate, Field
-from respzoo.joined import MANY, compact
+from respzoo.joined import FEW, compact
+from respzoo.known import NOTHING, Known, stands_in_json
 from respzoo.loop import Mark
 from respzoo.outbox import FunctionDelta, Outbox, ToolCallDelta
 from respzoo.parser import ResponseParser, check_choice
@@ -48,13 +49,19 @@ class _Text:
         self.sent: list[str] = []
         self.blocks = 0  # how many of these are joined
         self.begun = not self.strips  # whether leading white space counts by now
-        self.space: list[str] = []  # trailing white space, held
+        self.space: list[str] | None = None  # trailing white space, held
         self.pieces = 0
 
     def compact(self) -> None:
         """Join what was sent in small pieces, each once."""
-        if len(self.sent) - self.blocks >= MANY:
+        if len(self.sent) - self.blocks >= FEW:
             self.blocks = compact(self.sent, self.blocks)
+
+    def end(self) -> None:
+        """Join all that was sent: other fields follow."""
+        if len(self.sent) > 1:
+            self.sent[:] = ["".join(self.sent)]
+            self.blocks = 1
 
     def open(self) -> str:
         """A further piece begins. Returns what joins it to those before."""
@@ -62,7 +69,7 @@ class _Text:
         self.pieces += 1
         if field is None or not field.repeats:
             return ""
-        self.begun, self.space = not self.strips, []
+        self.begun, self.space = not self.strips, None
         return (field.join or "") if self.pieces > 1 else ""
 
     def text(self, text: str) -> str:
@@ -77,8 +84,9 @@ class _Text:
         space = text[len(shown) :]
         if shown and self.space:
             shown = "".join(self.space) + shown
-            self.space = []
+            self.space = None
         if space:
+            self.space = self.space or []
             self.space.append(space)
         return shown
 
@@ -97,8 +105,9 @@ class MessageStream:
     """
 
     __slots__ = (
-        "_by_field", "_calls", "_chunk", "_guard", "_marks", "_muted", "_on_malformed", "_on_unfinished", "_outbox",
-        "_prompted", "_quick", "_template", "_texts", "_to", "parser",
+        "_call", "_calls", "_chunk", "_content", "_guard", "_key", "_known", "_marks", "_most", "_muted",
+        "_on_malformed", "_on_unfinished", "_outbox", "_prompted", "_quick", "_reasoning", "_sent", "_template", "_to",
+        "parser",
     )  # fmt: skip
 
     def __init__(
@@ -117,16 +126,12 @@ class MessageStream:
         self._template = compiled
         self._on_malformed = on_malformed
         self._on_unfinished = on_unfinished
-        self._texts: dict[str, _Text] = {}
-        self._by_field: dict[str, _Text] = {}
-        for field in compiled.fields.values():
-            if field.key in (REASONING, CONTENT):
-                self._by_field[field.name] = self._texts.setdefault(field.key, _Text(field))
-        content = self._texts.setdefault(CONTENT, _Text(None))
-        self._by_field.setdefault(CONTENT, content)
+        reasoning = compiled.by_key.get(REASONING)
+        self._reasoning = None if reasoning is None else _Text(reasoning)
+        self._content = _Text(compiled.by_key.get(CONTENT))
         self._outbox = Outbox()
         self._muted = True
-        self.parser = (_Marking if arguments == "stream" else ResponseParser)(
+        self.parser = (_Marking if arguments == "stream" else _Quiet)(
             compiled,
             prefix=prefix,
             tools=tools,
@@ -141,18 +146,24 @@ class MessageStream:
             self._guard = guard_for(compiled, special_tokens)
         self._marks = self.parser.marks
         self._prompted = True  # whether text of the prompt is still to be decided
-        # The hot path: whether the parser may just take a piece, for which chunk that is settled, and whose text it is.
+        # The hot path: whether the parser may just take a piece, for which chunk that is settled, and whose text it is;
+        # and of the tokens that are known to go on with it, to which call they are passed on, or else by which name.
         self._quick = False
         self._chunk: Event = self.parser.chunk
         self._to: _Text | None = None
         self._calls = False
+        self._known: Known = NOTHING
+        self._call: Call | None = None
+        self._key = CONTENT
+        self._sent: list[str] = []
+        self._most = 0
         self._deltas(self.parser.initial_events)
         self._muted = False
-        self._outbox.calls.clear()
-        for text in self._texts.values():
+        self._outbox.clear()
+        for text in self._texts():
             text.sent.clear()
             text.blocks = 0
-            text.space.clear()
+            text.space = None
 
     @property
     def dropped(self) -> list[Dropped]:
@@ -169,23 +180,50 @@ class MessageStream:
             RuntimeError: after `finish`.
             ValueError: the stretches do not lie in the text, one after another.
         """
+        if text in self._known:
+            sent, call = self._sent, self._call
+            sent.append(text)
+            if call is not None:
+                self.parser.parts.append(text)
+            if len(sent) > self._most:
+                self._compact()
+            if call is None:
+                return [{self._key: text}]  # pyright: ignore[reportReturnType]  one of a delta's keys
+            return [{"tool_calls": [{"index": call.index, "function": {"arguments": text}}]}]
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
+        deltas = self._feed(text)
+        self._know(text)
+        return deltas
+
+    def passes(self, text: str) -> str | int | None:
+        """Take the next piece if `feed` is known to return it as it is, in one delta, and return no delta: this is the
+        quickest way. Returns the delta's key, or the index of the call whose arguments it goes on with; None: nothing
+        was done."""
+        if text not in self._known:
+            return None
+        sent, call = self._sent, self._call
+        sent.append(text)
+        if call is not None:
+            self.parser.parts.append(text)
+        if len(sent) > self._most:
+            self._compact()
+        return self._key if call is None else call.index
+
+    def _compact(self) -> None:
+        """Join what has come in small pieces, here and in the parser."""
+        if self._call is not None:
+            self._call.compact()
+            self.parser.compact()
+            self._most = self._call.most
+        elif self._to is not None:
+            self._to.compact()
+            self._most = self._to.blocks + FEW
+
+    def _feed(self, text: str) -> list[Delta]:
+        """The same for a piece that is not known."""
         if self._quick and self.parser.takes(text):
-            to = self._to
-            if to is not None:
-                if to.strips and (to.space or not to.begun or text[-1].isspace()):
-                    text = to.text(text)
-                    if not text:
-                        return []
-                to.sent.append(text)
-                return [{"reasoning_content": text}] if to.is_reasoning else [{"content": text}]
-            if not self._calls:
-                return []
-            calls = self._outbox.quick(text)
-            if calls is None:
-                return self._deltas([{**self._chunk, "text": text}])
-            return [{"tool_calls": [call]} for call in calls]
+            return self._pass_on(text)
         events = self.parser.feed(text)
         if not events and self._quick and not self._marks:  # held
             return []
@@ -193,40 +231,77 @@ class MessageStream:
             self._aim()
         if len(events) == 1 and events[0]["type"] == "region_chunk" and not (self._prompted or self._marks):
             event = events[0]
-            to = self._by_field.get(event["field"])
-            shown = event.get("text", "")
-            if to is None:
-                calls = self._outbox.quick(shown) if event["field"] == CALLS else None
-                if calls is None:
-                    return self._deltas(events)
-                return [{"tool_calls": [call]} for call in calls]
-            if not to.flat:
-                return []
-            if to.strips:
-                shown = to.text(shown)
-                if not shown:
-                    return []
-            to.sent.append(shown)
-            to.compact()
-            return [{"reasoning_content": shown}] if to.is_reasoning else [{"content": shown}]
+            if event["field"] == self._chunk["field"]:
+                return self._pass_on(event.get("text", ""))
         return self._deltas(events)
 
+    def _pass_on(self, text: str) -> list[Delta]:
+        """More text of the region at hand."""
+        to = self._to
+        if to is not None:
+            if to.strips and (to.space or not to.begun or text[-1].isspace()):
+                text = to.text(text)
+                if not text:
+                    return []
+            to.sent.append(text)
+            to.compact()
+            return [{"reasoning_content": text}] if to.is_reasoning else [{"content": text}]
+        if not self._calls:
+            return []
+        calls = self._outbox.quick(text)
+        if calls is None:
+            return self._deltas([{**self._chunk, "text": text}])
+        return [{"tool_calls": [call]} for call in calls]
+
     def _aim(self) -> None:
-        """Set what the hot path needs to know."""
+        """Set what the hot path needs to know of the region at hand."""
         self._chunk = self.parser.chunk
         name = self._chunk["field"]
-        to = self._by_field.get(name)
+        to = self._text_of(name)
+        if self._to is not None and self._to is not to:
+            self._to.end()
         self._to = to if to is not None and to.flat else None
         self._calls = to is None and name == CALLS
         self._quick = not self._prompted and not self._marks
 
+    def _know(self, text: str) -> None:
+        """Set what it needs to know of the tokens that may come, now that this piece was fed."""
+        known, to, call, barred = self.parser.known, self._to, None, ""
+        goes = self._quick
+        if to is not None:
+            goes &= not (to.strips and (to.space or not to.begun))
+        elif goes and self._calls and (open_to := self._outbox.open_to) is not None:
+            call, barred = open_to
+        else:
+            goes = False
+        self._known = self._also(known, None if call is None else barred, text) if goes else NOTHING
+        self._call = call
+        if to is not None:
+            self._sent, self._most = to.sent, to.blocks + FEW
+            self._key = "reasoning_content" if to.is_reasoning else "content"
+        elif call is not None:
+            self._sent, self._most = call.taken, call.most
+
+    def _also(self, known: Known, barred: str | None, text: str) -> Known:
+        """Those of the parser's known tokens that the guard need not see and, with `barred`, a call's writer neither;
+        this piece may be one more."""
+        guard = self._guard
+        if guard is None:
+            if barred is None:
+                return known
+        elif guard.used or guard.held:
+            return NOTHING
+        ours = known.beside((barred, None if guard is None else guard.marks))
+        if (text in known or text in known.others) and text not in ours and text not in ours.refused:
+            fits = barred is None or (stands_in_json(text) is not None and not any(char in text for char in barred))
+            (ours if fits else ours.refused).add(text)
+        return ours
+
     def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Delta]:
-        guard, self._guard = self._guard, None
+        guard = self._guard
         assert guard is not None
-        try:
-            deltas = self.feed(guard.end() if end else guard.feed(text, special))
-        finally:
-            self._guard = guard
+        deltas = self._feed(guard.end() if end else guard.feed(text, special))
+        self._know("")
         return guard.show(deltas)
 
     def finish(self) -> tuple[dict[str, Any], list[Delta]]:
@@ -242,13 +317,14 @@ class MessageStream:
         deltas = [] if guard is None else self._feed_guarded("", (), end=True)
         parsed, events = self.parser.finalize()
         deltas += self._deltas(events)
+        self._known = NOTHING
         message = {key: value for key, value in parsed.items() if key not in (REASONING, CONTENT, CALLS)}
-        for key in (REASONING, CONTENT):
-            text = "".join(self._texts[key].sent) if key in self._texts else ""
+        for key, its in ((REASONING, self._reasoning), (CONTENT, self._content)):
+            text = "" if its is None else "".join(its.sent)
             if text or key in self._template.defaults:
                 message[key] = text or self._template.defaults.get(key)
-        if self._outbox.calls or CALLS in self._template.defaults:
-            message[CALLS] = self._outbox.calls
+        if (calls := self._outbox.calls) or CALLS in self._template.defaults:
+            message[CALLS] = calls
         return (message, deltas) if guard is None else (guard.show(message), guard.show(deltas))
 
     def _deltas(self, events: list[Event]) -> list[Delta]:
@@ -261,11 +337,11 @@ class MessageStream:
             kind = event["type"]
             name = event["field"]
             if kind == "region_chunk":
-                text = self._by_field.get(name)
+                text = self._text_of(name)
                 if text is not None and text.flat:
                     shown = text.text(event.get("text", ""))
                     if self.parser.prompt_chunks:
-                        text.space.clear()  # the prompt's
+                        text.space = None  # the prompt's
                     else:
                         self._send(deltas, text, shown)
                 elif name == CALLS:
@@ -274,14 +350,14 @@ class MessageStream:
                 if self.parser.prompt_chunks:
                     self.parser.prompt_chunks -= 1
             elif kind == "region_open":
-                if (text := self._by_field.get(name)) is not None:
+                if (text := self._text_of(name)) is not None:
                     self._send(deltas, text, text.open())
                 elif name == CALLS:
                     self._send_news(deltas)
             elif kind == "region_close":
                 if name == CALLS:
                     self._send_calls(deltas, self._outbox.close(event.get("value")))
-                elif (text := self._by_field.get(name)) is not None and not text.flat:
+                elif (text := self._text_of(name)) is not None and not text.flat:
                     value = event.get("value")
                     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                     self._send(deltas, text, shown)
@@ -298,10 +374,18 @@ class MessageStream:
                 self._mark(mark)
             self._send_news(deltas)
         self._prompted = self.parser.prompted
-        for text in self._texts.values():
+        for text in self._texts():
             text.compact()
         self._aim()
         return deltas
+
+    def _text_of(self, name: str) -> _Text | None:
+        """The text that a field of this name is."""
+        key = self._template.texts.get(name)
+        return None if key is None else self._content if key == CONTENT else self._reasoning
+
+    def _texts(self) -> tuple[_Text, ...]:
+        return (self._content,) if self._reasoning is None else (self._reasoning, self._content)
 
     def _mark(self, mark: Mark) -> None:
         outbox = self._outbox
@@ -329,14 +413,21 @@ class MessageStream:
             deltas.append({"reasoning_content": shown} if text.is_reasoning else {"content": shown})
 
     def _send_raw(self, deltas: list[Delta], raw: str) -> None:
-        text = self._texts[CONTENT]
+        text = self._content
         if text.field is not None and text.field.repeats:
             self._send(deltas, text, text.open() + raw)
         else:
             self._send(deltas, text, text.text(raw))
 
 
-class _Marking(ResponseParser):
+class _Quiet(ResponseParser):
+    """Leaves it to others to keep the text that is shown."""
+
+    __slots__ = ()
+    keeps_text = False
+
+
+class _Marking(_Quiet):
     """Tells what the arguments of a call are made from while they are written."""
 
     __slots__ = ()

@@ -13,6 +13,9 @@ from respzoo.schema import Tools
 __all__ = ["FunctionDelta", "Outbox", "ToolCallDelta"]
 
 
+_SILENT = Writer()
+
+
 class FunctionDelta(TypedDict):
     name: NotRequired[str]
     arguments: str
@@ -31,16 +34,24 @@ class Outbox:
 
     Attributes:
         writer: what follows the region at hand.
-        calls: as the message has them. One that broke off when its name had been sent is there as far as it was sent,
-            with `"status": "incomplete"` and its arguments as text.
     """
 
-    __slots__ = ("_taken", "calls", "writer")
+    __slots__ = ("_calls", "_taken", "writer")
 
     def __init__(self) -> None:
-        self.writer = Writer()
+        self.writer = _SILENT
         self._taken = 0  # how many of the writer's calls are finished
-        self.calls: list[dict[str, Any]] = []
+        self._calls: list[dict[str, Any] | Call] = []  # those that are whole, and those that are not
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The calls as the message has them. One that broke off when its name had been sent is there as far as it was
+        sent, with `"status": "incomplete"` and its arguments as text."""
+        return [_incomplete(call) if isinstance(call, Call) else call for call in self._calls]
+
+    def clear(self) -> None:
+        """Forget the calls so far: they are the prompt's."""
+        self._calls.clear()
 
     def open(self, field: Field, captures: Mapping[str, str], tools: Tools) -> None:
         """A region of calls has begun, whose arguments are to be sent as they come."""
@@ -52,9 +63,7 @@ class Outbox:
     def quick(self, text: str) -> list[ToolCallDelta] | None:
         """What a piece of the region's content makes certain, where that is simple; None: take it the long way."""
         writer = self.writer
-        quote = writer.quote
-        plain = quote and quote not in text and '"' not in text and "\\" not in text and text.isprintable()
-        shown = text if plain else writer.quick(text)
+        shown = writer.quick(text)
         if not shown:
             return None if shown is None else []
         call = writer.calls[-1]
@@ -63,6 +72,16 @@ class Outbox:
             return list(self.news())
         call.pass_on(shown)
         return [{"index": call.index, "function": {"arguments": shown}}]
+
+    @property
+    def open_to(self) -> tuple[Call, str] | None:
+        """The call to which text that stands in JSON as it is may be passed on, and the characters that it must not
+        have all the same."""
+        barred = self.writer.barred
+        if barred is None:
+            return None
+        call = self.writer.calls[-1]
+        return None if call.waiting or call.index < 0 else (call, barred)
 
     def news(self) -> Iterator[ToolCallDelta]:
         """What has become certain of the calls in the region at hand."""
@@ -76,7 +95,7 @@ class Outbox:
 
     def close(self, value: Any) -> Iterator[ToolCallDelta]:
         """The region at hand has this value: one call, or a list of them."""
-        begun, self.writer = self.writer.calls, Writer()
+        begun, self.writer = self.writer.calls, _SILENT
         for number, item in enumerate(_flat(value)):
             function: Any = item.get("function", item)
             if not isinstance(function, dict):
@@ -97,26 +116,26 @@ class Outbox:
             }
             if isinstance(own_id, str) and own_id:  # the model wrote one; what was sent counts
                 whole = {"id": call.id, **whole}
-            self.calls[call.index] = whole
+            self._calls[call.index] = whole
 
     def broken(self) -> None:
         """The region at hand has no value: what was sent of its calls is all there will be."""
-        for call in self.writer.calls:
-            if call.index >= 0:
-                self.calls[call.index]["function"]["arguments"] = call.sent
-        self.writer = Writer()
+        self.writer = _SILENT
 
     def _announce(self, call: Call, arguments: str) -> ToolCallDelta:
-        call.index = len(self.calls)
+        call.index = len(self._calls)
         call.id = call.id or f"call_{os.urandom(12).hex()}"
-        function: dict[str, Any] = {"name": call.name, "arguments": ""}
-        self.calls.append({"type": "function", "status": "incomplete", "function": function})
+        self._calls.append(call)
         return {
             "index": call.index,
             "id": call.id,
             "type": "function",
             "function": {"name": call.name, "arguments": arguments},
         }
+
+
+def _incomplete(call: Call) -> dict[str, Any]:
+    return {"type": "function", "status": "incomplete", "function": {"name": call.name, "arguments": call.sent}}
 
 
 def _flat(value: Any) -> Iterator[dict[str, Any]]:

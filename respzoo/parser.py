@@ -1,7 +1,8 @@
 """The streaming parser: text in, events out, a message at the end.
 
 Most tokens are text of the region at hand and nothing else: where no delimiter can begin in a token, and none is held
-back, it is a chunk of that region and `feed` returns at once. All others go through the loop (loop.py).
+back, it is a chunk of that region and `feed` returns at once; the plain ones among these are known when they come again
+(known.py). All others go through the loop (loop.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from respzoo.content import Lexer
 from respzoo.events import Dropped, Event
 from respzoo.fields import CompiledTemplate
-from respzoo.joined import MANY
+from respzoo.known import NOTHING, Known, Strings
 from respzoo.loop import Loop, Mark
 from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResponseParser", "check_choice"]
 
+_NO_CHUNK: Event = {"type": "region_chunk", "field": ""}
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
 
 
@@ -44,14 +46,18 @@ class ResponseParser:
     Attributes:
         initial_events: what the prefix has already opened, written or closed.
         chunk: what the event of a chunk of the region at hand is copied from.
+        known: the tokens of which it is known that `feed` would return that event with their text, and no more.
+        parts: the pieces of the region at hand, to which they would be added.
     """
 
     __slots__ = (
-        "_begins", "_escaped", "_finished", "_first", "_guard", "_held", "_in_string", "_leads", "_loop", "_most",
-        "_parts", "_resume", "_template", "chunk", "initial_events",
+        "_begins", "_escaped", "_finished", "_first", "_guard", "_held", "_knows", "_leads", "_loop", "_most",
+        "_resume", "_strings", "_template", "chunk", "initial_events", "known", "parts",
     )  # fmt: skip
 
     tells_marks: ClassVar[bool] = False
+    keeps_text: ClassVar[bool] = True
+    """Whether it keeps reasoning and content for the message."""
 
     def __init__(
         self,
@@ -76,23 +82,27 @@ class ResponseParser:
             from respzoo.guard import guard_for
 
             self._guard = guard_for(self._template, special_tokens)
+        self._knows = self._guard is None  # which has to see all text
         self._loop = Loop(self._template, read_tools(tools), on_malformed, on_unfinished)
         self._finished = False
         self.initial_events: list[Event] = []
-        self._parts: list[str] = []
+        self.parts: list[str] = []
         self._most = 0  # how long these may grow before they are joined, on occasion
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
-        # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin or,
-        # `_in_string`, tells what goes on with it; `_held`: white space that may lead a delimiter or the first
-        # character of one; `_escaped`: a string so far ends with a backslash; `_resume`: `_first` without either.
+        # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin;
+        # `_strings`, inside one: what a text does there; `_held`: white space that may lead a delimiter or the first
+        # character of one; `_escaped`: a string so far ends with a backslash; `_resume`: `_first` and `known` without
+        # either.
         self._first = ""
         self._begins: Callable[[str], Any] | None = None
         self._leads = False
-        self._in_string = False
+        self._strings: Strings | None = None
         self._held = ""
         self._escaped = False
-        self._resume = ""
-        self.chunk: Event = {"type": "region_chunk", "field": ""}
+        self._resume: tuple[str, Known] = ("", NOTHING)
+        self.known: Known = NOTHING
+        self.chunk: Event = _NO_CHUNK
+        self._loop.forgets = not self.keeps_text
         if self.tells_marks:
             self._loop.marks = []
         self._loop.begin(self.initial_events, prefix)
@@ -164,32 +174,39 @@ class ResponseParser:
             RuntimeError: after `finalize`.
             ValueError: the stretches do not lie in the text, one after another.
         """
+        if text in self.known:
+            self.parts.append(text)  # they are joined when another kind of token comes
+            event = self.chunk.copy()  # the quickest way to a dict of four keys
+            event["text"] = text
+            return [event]
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
+        strings = self._strings
+        if strings is not None:
+            if not text or not self._takes_string(strings, text):
+                return self._end_string(text)
+            event = self.chunk.copy()
+            event["text"] = text
+            return [event]
+        if self._held and text:
+            text, self._held = self._held + text, ""
+            self._first, self.known = self._resume
+            if self._first in text or text[-1].isspace():
+                return self.feed(text)
+            return self._show(text)
         if self._first not in text and text:
             if self._leads:
                 shown = text.rstrip()
                 if shown is not text:  # an unchanged string is returned as it is; if not, no harm is done
                     return self._hold(text, shown)
-            elif self._in_string and ("\\" in text or not text.isprintable()):
-                return self._feed_string(text)
-            self._parts.append(text)
-            event = self.chunk.copy()  # the quickest way to a dict of four keys
-            event["text"] = text
-            return [event]
+            self.known.learn(text)
+            return self._show(text)
         begins = self._begins
         if begins is None or not text:
             return self._feed_slowly(text)
-        if self._held:
-            text, self._held = self._held + text, ""
-            first = self._first = self._resume
-            if first in text or text[-1].isspace():
-                return self.feed(text)
-            return self._show(text)
-        if self._in_string:
-            return self._feed_string(text)
         match = begins(text)
         if match is None:
+            self.known.learn(text)
             return self._hold(text, text.rstrip() if self._leads else text)
         if match.end() == len(text) and match.end() - match.start() == 1:
             before = text[:-1]
@@ -203,15 +220,18 @@ class ResponseParser:
         Returns:
             Whether it was.
         """
-        if self._first not in text and text:
-            if self._leads:
-                if text.rstrip() is not text:
-                    return False
-            elif self._in_string and ("\\" in text or not text.isprintable()):
-                return self._takes_string(text)
-            self._parts.append(text)
-            return True
-        return self._in_string and bool(text) and self._takes_string(text)
+        if not text:
+            return False
+        if self._strings is not None:
+            return self._takes_string(self._strings, text)
+        if self._first in text or (self._leads and text.rstrip() is not text):
+            return False
+        self.known.learn(text)
+        parts = self.parts
+        parts.append(text)
+        if len(parts) > self._most:
+            self.compact()
+        return True
 
     def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Event]:
         guard, self._guard = self._guard, None
@@ -227,55 +247,57 @@ class ResponseParser:
         if len(shown) < len(text):
             if len(text) - len(shown) > _MOST_HELD:
                 return self._feed_slowly(text)
-            self._held, self._resume = text[len(shown) :], self._first
-            self._first = ""  # so that the next token finds what is held
+            self._held = text[len(shown) :]
+            self._wait()
             if not shown:
                 return []
         return self._show(shown)
 
+    def _wait(self) -> None:
+        """Have the next token find what waits."""
+        self._resume = self._first, self.known
+        self._first, self.known = "", NOTHING
+
     def _show(self, text: str) -> list[Event]:
-        parts = self._parts
+        parts = self.parts
         parts.append(text)
         if len(parts) > self._most:
-            self._compact()
+            self.compact()
         event = self.chunk.copy()
         event["text"] = text
         return [event]
 
-    def _compact(self) -> None:
+    def compact(self) -> None:
+        """Join the pieces of the region at hand, on occasion."""
         if (region := self._loop.region) is not None:
             region.compact()
-        self._most = len(self._parts) + MANY
+            self._most = len(self.parts) + region.most
 
-    def _feed_string(self, text: str) -> list[Event]:
-        if self._takes_string(text):
-            event = self.chunk.copy()
-            event["text"] = text
-            return [event]
-        if self._escaped:
+    def _takes_string(self, strings: Strings, text: str) -> bool:
+        """Inside a quoted string, take text that goes on with it. False: the string ends."""
+        escaped = self._escaped
+        escapes = strings[text[1:] if escaped else text]
+        if escapes is not escaped:
+            if escapes is None:
+                return False
+            self._escaped = escapes
+            if escapes:
+                self._wait()
+            else:
+                self._first, self.known = self._resume
+        parts = self.parts
+        parts.append(text)
+        if len(parts) > self._most:
+            self.compact()
+        return True
+
+    def _end_string(self, text: str) -> list[Event]:
+        if text and self._escaped:
             self._escaped = False
             lexer = self._loop.lexer
             assert lexer is not None
             lexer.stop("\\")
         return self._feed_slowly(text)
-
-    def _takes_string(self, text: str) -> bool:
-        """Inside a quoted string, take text that goes on with it. False: the string ends."""
-        inside = self._begins
-        assert inside is not None
-        if self._escaped:
-            if len(text) > 1 and inside(text[1:]) is None:
-                return False
-            self._escaped, self._first = False, self._resume
-        elif text[-1] == "\\" and (len(text) == 1 or inside(text[:-1]) is not None):
-            self._escaped, self._resume, self._first = True, self._first, ""
-        elif inside(text) is None:
-            return False
-        parts = self._parts
-        parts.append(text)
-        if len(parts) > self._most:
-            self._compact()
-        return True
 
     def _feed_slowly(self, text: str) -> list[Event]:
         if self._finished:
@@ -286,7 +308,7 @@ class ResponseParser:
         lexer = loop.lexer
         if lexer is not None and loop.scanner.idle and not self._template.keeps_text and lexer.swallow(text):
             loop.watch = lexer.watch
-            self._first, self._begins, self._leads, self._in_string = "", None, False, False
+            self._loosen()
             self._tune_inside(lexer)
             return self._show(text)
         events: list[Event] = []
@@ -311,30 +333,38 @@ class ResponseParser:
         loop.pump(events, end=True)
         loop.missing(events)
         self._finished = True
-        self._first, self._begins, self._in_string = "", None, False
+        self._loosen()
         message = loop.draft.message()
         return (message, events) if guard is None else (guard.show(message), guard.show(events))
 
+    def _loosen(self) -> None:
+        """Send all through the loop."""
+        self._first, self._begins, self._leads, self._strings, self.known = "", None, False, None, NOTHING
+
     def _tune(self) -> None:
         """Set what the hot path needs to know."""
-        self._first, self._begins, self._leads, self._in_string = "", None, False, False
+        self._loosen()
         loop = self._loop
         region = loop.region
         if region is None:
             return
         region.compact()
-        self.chunk, self._parts = region.event, region.parts
-        self._most = len(region.parts) + MANY
+        self.chunk, self.parts = region.field.chunk, region.parts
+        self._most = len(region.parts) + region.most
         if region.opened and loop.settled and loop.scanner.idle and not self._template.keeps_text:
             self._tune_inside(region.lexer)
 
     def _tune_inside(self, lexer: Lexer | None) -> None:
         watch = self._loop.watch
         if lexer is not None and lexer.skip is not None:
-            if (inside := lexer.inside) is not None:
-                self._first, self._begins, self._in_string = lexer.quote, inside, True
+            self._strings = strings = lexer.inside
+            known = NOTHING if strings is None else strings.known
         elif lexer is None or not lexer.heeds:
-            self._first, self._begins, self._leads = watch.first, watch.begins, watch.leads
+            self._first, self._begins, self._leads, known = watch.first, watch.begins, watch.leads, watch.known
+        else:
+            return
+        if self._knows:
+            self.known = known
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:

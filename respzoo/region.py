@@ -11,14 +11,14 @@ from respzoo.calls import finish_value
 from respzoo.content import Lexer
 from respzoo.content.tags import TagLexer
 from respzoo.delimiters import Partial
-from respzoo.events import Event
-from respzoo.fields import CALLS, Field
-from respzoo.joined import MANY, compact
+from respzoo.fields import CALLS, CONTENT, REASONING, Field
+from respzoo.joined import FEW, MANY, compact
 from respzoo.schema import Tools
 from respzoo.transform import apply_transform
 
 __all__ = ["Region", "Verdict"]
 
+_NONE: Mapping[str, str] = {}
 _CUT = "the output ended inside it"
 
 # a closer that begins with a bracket, quote or fence: more than a stop token is missing when it is
@@ -45,28 +45,37 @@ class Region:
         dirty: whether its text is not yet its value.
         parts: its text so far, piece by piece.
         lexer: what follows its content.
-        event: what the event of a chunk of it is copied from.
+        forgets: whether another keeps its text, so that here only counts whether there is any. For text that is its
+            value as it comes.
+        most: how many more pieces there may be before it is worth while to `compact` them.
     """
 
     __slots__ = (
-        "_fixed", "_joined", "_run", "captures", "dirty", "event", "explicit", "field", "lexer", "opened", "opener",
-        "parts",
+        "_fixed", "_joined", "_run", "captures", "dirty", "explicit", "field", "forgets", "lexer", "most",
+        "opened", "opener", "parts",
     )  # fmt: skip
 
     def __init__(
-        self, field: Field, *, explicit: bool, opener: str = "", captures: Mapping[str, str] | None = None
+        self,
+        field: Field,
+        *,
+        explicit: bool,
+        opener: str = "",
+        captures: Mapping[str, str] | None = None,
+        forgets: bool = False,
     ) -> None:
         self.field = field
         self.explicit = explicit
         self.opened = explicit
         self.opener = opener
-        self.captures = dict(captures or {})
+        self.captures: Mapping[str, str] = captures or _NONE
         self.dirty = not field.content.flat
         self.parts: list[str] = []
         self._run = 0  # the first part that is not joined yet
         self._fixed = 0  # and the first that may be joined with those behind it
         self._joined = (-1, "")  # how many parts were joined last, and their text
-        self.event: Event = {"type": "region_chunk", "field": field.name, "text": "", "dirty": self.dirty}
+        self.forgets = forgets and field.flat and field.lexer is None and field.key in (REASONING, CONTENT)
+        self.most = 2 if self.forgets else FEW if forgets else MANY
         self.lexer: Lexer | None = None if field.lexer is None or not explicit else field.lexer()
 
     @property
@@ -75,13 +84,22 @@ class Region:
             self._joined = len(self.parts), "".join(self.parts)
         return self._joined[1]
 
+    def catch(self, groups: Mapping[str, str]) -> None:
+        """Its closer has caught these."""
+        if groups:
+            self.captures = {**self.captures, **groups}
+
     def found(self) -> None:
         """A delimiter of the lexer's was found behind the parts so far: it may know their places by number."""
         self._run = self._fixed = len(self.parts)
 
     def compact(self) -> None:
         """Join what has come in small pieces, each once, so that a long region costs little more than its text."""
-        if len(self.parts) - self._run >= MANY:
+        if self.forgets:
+            del self.parts[:-1]
+            self._joined = (-1, "")
+            return
+        if len(self.parts) - self._run >= self.most:
             self._run = compact(self.parts, self._run, self._fixed)
             self._joined = (-1, "")
 

@@ -85,9 +85,9 @@ class Scanner:
         self._held: list[str] = []  # held text of earlier chunks
         self._length = 0  # and its length
         self._candidates: list[_Candidate] = []
-        self._late: list[str] = []  # text that is not searched before `_patience` more characters have come
+        self._late: list[str] | None = None  # text that is not searched before `_patience` more characters have come
         self._patience = 0
-        self._searched: Searched = {}
+        self._searched: Searched | None = None
         self.allowance = Allowance()
 
     @property
@@ -98,12 +98,12 @@ class Scanner:
     @property
     def held(self) -> str:
         """The text that is undecided, or left to walk."""
-        return "".join([*self._held, self.text[self.at :], *self._late])
+        return "".join([*self._held, self.text[self.at :], *(self._late or ())])
 
     @property
     def undecided(self) -> int:
         """How many characters are held or left to walk."""
-        return self._length + sum(map(len, self._late)) + len(self.text) - self.at
+        return self._length + sum(map(len, self._late or ())) + len(self.text) - self.at
 
     def waiting(self, watch: WatchList) -> Delimiter | None:
         """The delimiter that the held text is already, if it only waits for what may lengthen it."""
@@ -124,15 +124,15 @@ class Scanner:
     def load(self, text: str) -> None:
         """Add a chunk."""
         if self._patience:
+            self._late = self._late or []
             self._late.append(text)
             self._patience = max(0, self._patience - len(text))
             if self._patience:
                 return
             text = "".join(self._late)
-            self._late = []
+            self._late = None
         self.allowance.grow(len(text))
-        if self._searched:
-            self._searched.clear()
+        self._searched = None
         if self.at >= len(self.text) and not self._keep:
             self.text, self.at = text, 0
             return
@@ -272,7 +272,7 @@ class Scanner:
 
     def give_up(self) -> str:
         """Forget everything. Returns the text that was not decided."""
-        text = "".join([*self._held, self.text[self.at :], *self._late])
+        text = "".join([*self._held, self.text[self.at :], *(self._late or ())])
         self.reset()
         return text
 
@@ -284,9 +284,9 @@ class Scanner:
             self._held, self._length, self._candidates = [], 0, []
         if self._late:
             self.text += "".join(self._late)
-            self._late = []
+            self._late = None
         self._patience = 0
-        self._searched.clear()
+        self._searched = None
 
     def unread(self, text: str) -> None:
         """Put back the last text that was returned, to be walked by another watch list."""
@@ -301,8 +301,8 @@ class Scanner:
         self.text, self.at = "", 0
         self._held, self._length = [], 0
         self._candidates = []
-        self._late, self._patience = [], 0
-        self._searched.clear()
+        self._late, self._patience = None, 0
+        self._searched = None
 
     def _step_all(self, char: str, stop: int, start: State) -> list[_Candidate]:
         alive: list[_Candidate] = []
@@ -364,11 +364,12 @@ class Scanner:
             if not end:
                 return "", None
             self._patience = 0
-            self.load("".join(self._late))
-            self._late = []
+            self.load("".join(self._late or ()))
+            self._late = None
         text, at = self.text, self.at
         deadline = self.allowance.deadline()
-        hold, found, self.at = search(watch, text, at, self._searched, end=end, deadline=deadline)
+        self._searched = searched = self._searched or {}
+        hold, found, self.at = search(watch, text, at, searched, end=end, deadline=deadline)
         self.allowance.settle(deadline)
         if found is None and not end:
             # a search goes over all that is held: the more that is, the more must come before the next one

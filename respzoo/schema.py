@@ -32,6 +32,8 @@ _MOST_STEPS = 64  # through references and unions
 class Tools:
     """The tools that a model was offered: typing for the arguments of its calls."""
 
+    __slots__ = ("_parameters",)
+
     def __init__(self, parameters: Mapping[str, Schema]) -> None:
         self._parameters = parameters
 

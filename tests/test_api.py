@@ -87,7 +87,8 @@ def test_methods_and_attributes() -> None:
         return {name for name in vars(kind) if not name.startswith("_")}
 
     # MessageStream's questions and its short way, no promise to users
-    of_message = {"chunk", "marks", "prompt_chunks", "prompt_raws", "prompted", "takes", "tells_marks"}
+    shared = {"chunk", "compact", "keeps_text", "known", "parts", "takes"}
+    of_message = {*shared, "marks", "prompt_chunks", "prompt_raws", "prompted", "tells_marks"}
     promised = {"feed", "finalize", "region", "held", "dropped", "initial_events"}
     assert public(respzoo.ResponseParser) == promised | of_message
     assert public(respzoo.MessageStream) == {"feed", "finish", "dropped", "parser"}

@@ -23,7 +23,7 @@ VLLM = ROOT / "adapters" / "respzoo_vllm"
 LAYERS = (
     ("errors", "events", "joined", "spans"),
     ("patterns",),
-    ("automaton",),
+    ("automaton", "known"),
     ("allowance", "hazards"),
     ("delimiters",),
     ("search",),

@@ -141,6 +141,13 @@ class ReplyReader(engine.Parser):
         if stream is None:
             stream = self._stream = self._begin(request, prompt_token_ids or self._prompt_ids, "", streamed=True)
         spans = self._spans
+        ordinary = spans is None or (delta_token_ids and spans.heeded.isdisjoint(delta_token_ids))
+        if ordinary and not finished and self._forced is None and (to := stream.passes(delta_text)) is not None:
+            if to == "content":  # nearly always one of these
+                return build.content(delta_text)
+            if to == "reasoning_content":
+                return build.reasoning(delta_text) if self._show_reasoning else None
+            return build.rest(cast(int, to), delta_text)
         special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
         deltas = stream.feed(delta_text, special)
         if finished:
@@ -149,7 +156,7 @@ class ReplyReader(engine.Parser):
             self._stream = self._prompt_ids = None  # a turn that a built-in tool continues has another prompt
         if not deltas:
             return None
-        if len(deltas) == 1 and self._forced is None:  # nearly always
+        if len(deltas) == 1 and self._forced is None:
             delta = deltas[0]
             if (text := delta.get("content")) is not None:
                 return build.content(text)

@@ -43,6 +43,7 @@ class Plan:
         self.special_tokens = frozenset(self.special.values())
         self.harmony = _is_harmony(template.spec)
         self._variants = {(True, True): template}
+        self._ids: dict[tuple[str, ...], frozenset[int]] = {}
         self.grammars: OrderedDict[str, Any] = OrderedDict()  # grammar.py's, by what was asked
         self.stops: frozenset[str] | None = None
 
@@ -52,6 +53,13 @@ class Plan:
         if found is None:
             found = without(self.template, reasoning=reasoning, tools=tools)
             self._variants[reasoning, tools] = found
+        return found
+
+    def ids_of(self, tokens: tuple[str, ...]) -> frozenset[int]:
+        """The ids of these special tokens."""
+        found = self._ids.get(tokens)
+        if found is None:
+            found = self._ids[tokens] = frozenset(token_id for token_id, text in self.special.items() if text in tokens)
         return found
 
     @functools.cached_property

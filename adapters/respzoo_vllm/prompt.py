@@ -73,10 +73,11 @@ class PromptReader:
         """The prompt's text from its last anchor on, or no text at all if there is no anchor in it."""
         if self._first is not None:
             for start in range(len(ids) - 1, -1, -1):
-                if ids[start] in self._first and self._anchor.match(
-                    decode(self.tokenizer, ids[start : start + WINDOW])
-                ):
-                    return decode(self.tokenizer, ids[start:])
+                if ids[start] not in self._first:
+                    continue
+                text = decode(self.tokenizer, ids[start : start + WINDOW])
+                if self._anchor.match(text):
+                    return text if len(ids) - start <= WINDOW else decode(self.tokenizer, ids[start:])
             return ""
         size = WINDOW
         while True:

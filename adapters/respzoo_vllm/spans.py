@@ -21,25 +21,29 @@ __all__ = ["SpanReader"]
 
 
 class SpanReader:
-    """Follows one reply. `known`: whether it can tell anything, and so far could."""
+    """Follows one reply.
+
+    Attributes:
+        heeded: the ids of the special tokens that the template's delimiters spell.
+        known: whether it can tell anything, and so far could.
+    """
 
     def __init__(self, plan: Plan, template: ResponseTemplate) -> None:
         marks = marks_of(template, plan.special_tokens)
-        tokens = set(() if marks is None else marks.tokens)
         self._special = plan.special
-        self._heeded = frozenset(token_id for token_id, text in plan.special.items() if text in tokens)
-        self._decode = functools.partial(decode, plan.reader.tokenizer)
-        self.known = bool(self._heeded)
+        self._tokenizer = plan.reader.tokenizer
+        self.heeded = plan.ids_of(() if marks is None else marks.tokens)
+        self.known = bool(self.heeded)
 
     def of(self, text: str, ids: Sequence[int], *, finished: bool) -> Sequence[Span] | None:
         """The stretches of the next delta's text. None: nobody knows."""
         if not self.known:
             return None
-        if self._heeded.isdisjoint(ids):
+        if self.heeded.isdisjoint(ids):
             return () if ids or not text else self._lose(text)
         if len(ids) == 1 and text == self._special[ids[0]]:
             return ((0, len(text)),)
-        found = stretches(text, ids, self._special, self._decode)
+        found = stretches(text, ids, self._special, functools.partial(decode, self._tokenizer))
         if found is None:
             return self._lose(text)
         # A stop token writes nothing. Before the end that means that its text is still to come.

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from respzoo.content.tags import Pair
-from respzoo.joined import MANY, compact
+from respzoo.joined import FEW, compact
 
 __all__ = ["Call", "Writer", "dump_arguments", "escape"]
 
@@ -51,7 +51,7 @@ class Call:
         self.index = -1
         self.waiting: list[str] = []
         self.taken: list[str] = []
-        self.most = MANY
+        self.most = FEW
         self._begun = False  # whether there is an argument
 
     def write(self, text: str) -> None:
@@ -80,7 +80,12 @@ class Call:
 
     def compact(self) -> None:
         """Join what was taken, each piece once."""
-        self.most = compact(self.taken, self.most - MANY) + MANY
+        self.most = compact(self.taken, self.most - FEW) + FEW
+
+    @property
+    def size(self) -> int:
+        """How many characters were written so far."""
+        return sum(map(len, self.taken)) + sum(map(len, self.waiting))
 
     @property
     def sent(self) -> str:
@@ -101,13 +106,18 @@ class Writer:
 
     Attributes:
         calls: those seen so far, in order; the last one may be growing.
-        quote: inside a string of the last call's arguments of which nothing waits: what ends it. Printable text without
-            that, `"` or a backslash makes itself certain, and need not be shown to the writer. Else empty.
     """
+
+    __slots__ = ("calls",)
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.quote = ""
+
+    @property
+    def barred(self) -> str | None:
+        """Where text that stands in JSON as it is (`known.stands_in_json`) makes itself certain of the last call, and
+        need not be shown to the writer: the characters that it must not have all the same. None: all must be shown."""
+        return None
 
     def text(self, text: str) -> None:
         """The next piece of the region's content, as its `region_chunk` has it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from respzoo.arguments.call import Call, Writer
-from respzoo.arguments.json_calls import JsonCalls
+from respzoo.arguments.json_calls import JsonCalls, Shape
 from respzoo.arguments.line_calls import LineCalls
-from respzoo.arguments.python_calls import PythonCalls
+from respzoo.arguments.python_calls import PythonCalls, python_syntax
 from respzoo.arguments.route import Route, Source, route_of
 from respzoo.arguments.tag_calls import TagCalls
 from respzoo.arguments.text_calls import TextCall
@@ -29,29 +29,49 @@ _LISTED = Route(Source(paths=(("name",),)), Source(), Source(paths=(("arguments"
 
 def writer_of(field: Field, captures: Mapping[str, str], tools: Tools) -> Writer:
     """The writer of a region of calls; one that says nothing where nothing is certain before the end."""
+    known: dict[str, Any] = vars(field)
+    if (made := known.get("_writer")) is None:
+        made = known["_writer"] = _maker(field)
+    return made(captures, tools)
+
+
+def _maker(field: Field) -> Callable[[Mapping[str, str], Tools], Writer]:
+    """What makes the writers of a field's regions of what their openers caught."""
     route = route_of(field)
     if route is None:
-        return Writer()
+        return _silent
     content = field.content
     if isinstance(content, Json) and not route.wrapped:
         delims: list[Any] = content.args.get("string_delims") or []
-        return JsonCalls(
+        shape = Shape(
             route,
             Syntax(
                 verbatim=tuple((pair[0], pair[1]) for pair in delims),
                 bare_keys=bool(content.args.get("unquoted_keys")),
             ),
-            captures,
             each=bool(field.transform_each),
             pairs=field.transform_each == "pairs",
             sequence=bool(content.extension("sequence")),
         )
+        return lambda captures, tools: JsonCalls(shape, captures)
     if isinstance(content, PythonCallList):
+        syntax = python_syntax(raw_strings=bool(content.extension("raw_strings")), as_python=content.extended)
         as_listed = field.transform_each is True and route == _LISTED
-        raw_strings = bool(content.extension("raw_strings"))
-        return PythonCalls(raw_strings=raw_strings, as_python=content.extended) if as_listed else Writer()
+        return (lambda captures, tools: PythonCalls(syntax)) if as_listed else _silent
+    if route.arguments.paths != ((),):
+        return _silent
+    return lambda captures, tools: _of_one(field, route, captures, tools)
+
+
+def _silent(captures: Mapping[str, str], tools: Tools) -> Writer:
+    return Writer()
+
+
+def _of_one(field: Field, route: Route, captures: Mapping[str, str], tools: Tools) -> Writer:
+    """The writer of a region that is one call, whose name its opener has caught."""
+    content = field.content
     name = route.name.caught(captures)
-    if not name or route.arguments.paths != ((),):
+    if not name:
         return Writer()
     call = Call(name, route.id.caught(captures))
     if content.name == "text":

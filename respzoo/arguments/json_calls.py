@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from respzoo.arguments.call import Call
 from respzoo.arguments.route import Path, Route
@@ -10,7 +12,7 @@ from respzoo.arguments.token_calls import TokenCalls
 from respzoo.arguments.tokens import Syntax, Token, Tokens
 from respzoo.arguments.value import ValueText
 
-__all__ = ["JsonCalls"]
+__all__ = ["JsonCalls", "Shape"]
 
 
 class _Frame:
@@ -24,21 +26,43 @@ class _Frame:
         self.key_is_next = is_object
 
 
-class JsonCalls(TokenCalls):
-    """Where the calls are: the whole content, or with `each` the items of a list, or with `sequence` the values of a
-    sequence; with `pairs` the pairs of each object."""
+@dataclass(frozen=True)
+class Shape:
+    """Where in a region its calls are, and how it writes strings."""
 
-    def __init__(
-        self, route: Route, syntax: Syntax, captures: Mapping[str, str], *, each: bool, pairs: bool, sequence: bool
-    ) -> None:
-        super().__init__(syntax)
-        self._route = route
+    route: Route
+    syntax: Syntax
+    each: bool = False
+    """They are the items of a list."""
+    pairs: bool = False
+    """They are the pairs of each object."""
+    sequence: bool = False
+    """They are the values of a sequence."""
+
+    @cached_property
+    def roles(self) -> Sequence[tuple[str, tuple[Path, ...]]]:
+        """What is looked for in an item, and at which places."""
+        route = self.route
+        return tuple((role, getattr(route, role).paths) for role in ("arguments", "name", "id"))
+
+    @cached_property
+    def deepest(self) -> int:
+        """How far below an item anything is looked for."""
+        return max((len(path) for _, paths in self.roles for path in paths), default=0)
+
+
+_JSON = Syntax()
+
+
+class JsonCalls(TokenCalls):
+    """Follows the calls of one region."""
+
+    __slots__ = ("_arguments", "_base", "_captures", "_collected", "_frames", "_inner", "_role", "_shape")
+
+    def __init__(self, shape: Shape, captures: Mapping[str, str]) -> None:
+        super().__init__(shape.syntax)
+        self._shape = shape
         self._captures = captures
-        self._each = each and not sequence
-        self._pairs = pairs
-        self._bare_keys = syntax.bare_keys
-        paths = (*route.name.paths, *route.id.paths, *route.arguments.paths)
-        self._deepest = max(map(len, paths), default=0)  # how far below an item anything is looked for
         self._frames: list[_Frame] = []
         self._base = 0  # how many brackets stand around an item
         self._collected: list[str] | None = None  # a string that is a key, a name or an id
@@ -61,7 +85,7 @@ class JsonCalls(TokenCalls):
         if kind == "string":
             self._role = "key" if self._frames and self._frames[-1].key_is_next else self._begin()
             if self._role == "arguments":
-                self._inner = Tokens(Syntax())
+                self._inner = Tokens(_JSON)
             elif self._role:
                 self._collected = []
             elif not self._frames:
@@ -97,13 +121,13 @@ class JsonCalls(TokenCalls):
     def _punct(self, char: str) -> None:
         frames = self._frames
         if char in "{[":
-            if not frames and self._each and char == "[":
+            if not frames and char == "[" and self._shape.each and not self._shape.sequence:
                 self._base = 1
             elif self._begin() == "arguments":
                 if char == "[":
                     self._failed = True
                     return
-                self._arguments = ValueText(self.calls[-1].write, bare_keys=self._bare_keys)
+                self._arguments = ValueText(self.calls[-1].write, bare_keys=self._shape.syntax.bare_keys)
                 self._arguments.token(("punct", char))
                 return
             frames.append(_Frame(is_object=char == "{"))
@@ -119,21 +143,22 @@ class JsonCalls(TokenCalls):
     def _begin(self) -> str:
         """A value begins. Returns what it is of a call: its name, id or arguments, or nothing."""
         depth = len(self._frames)
-        if self._pairs:
+        shape = self._shape
+        if shape.pairs:
             if depth == self._base + 1 and self._frames[-1].is_object:
                 self.calls.append(Call(self._frames[-1].key))
                 return "arguments"
             return ""
         if depth == self._base:
             caught = self._captures
-            self.calls.append(Call(self._route.name.caught(caught), self._route.id.caught(caught)))
-        if depth - self._base > self._deepest:
+            self.calls.append(Call(shape.route.name.caught(caught), shape.route.id.caught(caught)))
+        if depth - self._base > shape.deepest:
             return ""
         path: Path = tuple(frame.key for frame in self._frames[self._base :])
         if not all(frame.is_object for frame in self._frames[self._base :]):
             return ""
-        for role, source in (("arguments", self._route.arguments), ("name", self._route.name), ("id", self._route.id)):
-            if path in source.paths:
+        for role, paths in shape.roles:
+            if path in paths:
                 return role
         return ""
 

@@ -13,6 +13,10 @@ __all__ = ["LineCalls"]
 class LineCalls(Writer):
     """Follows one call, whose name is known."""
 
+    __slots__ = (
+        "_call", "_content", "_end", "_failed", "_goes", "_held", "_keys", "_line", "_tools", "_trimmed", "_waits",
+    )  # fmt: skip
+
     def __init__(self, call: Call, content: KvLines, tools: Tools) -> None:
         super().__init__()
         self.calls.append(call)
@@ -28,6 +32,12 @@ class LineCalls(Writer):
         self._trimmed: Trimmed | None = None
         self._held = ""  # what may be the beginning of the end of the line
         self._failed = False
+
+    @property
+    def barred(self) -> str | None:
+        trimmed = self._trimmed
+        waits = self._held or (trimmed is not None and (not trimmed.begun or trimmed.space))
+        return "\\" + self._content.line_sep[0] if self._goes and not waits else None
 
     def quick(self, text: str) -> str | None:
         trimmed = self._trimmed

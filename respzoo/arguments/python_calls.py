@@ -10,15 +10,21 @@ from respzoo.arguments.tokens import Syntax, Token
 from respzoo.arguments.value import ValueText
 from respzoo.content.python_call_list import read_literal
 
-__all__ = ["PythonCalls"]
+__all__ = ["PythonCalls", "python_syntax"]
+
+
+def python_syntax(*, raw_strings: bool, as_python: bool) -> Syntax:
+    """How Python's literals write strings; `raw_strings`, `as_python` as in `PythonCallList`."""
+    return Syntax(quotes="'\"", breaks="\n\r", python=as_python, raw=raw_strings)
 
 
 class PythonCalls(TokenCalls):
     """Follows the list, or with no brackets around it the sequence, call by call."""
 
-    def __init__(self, *, raw_strings: bool, as_python: bool) -> None:
-        super().__init__(Syntax(quotes="'\"", breaks="\n\r", python=as_python, raw=raw_strings))
-        self._constant = partial(read_literal, as_python=as_python)
+    __slots__ = ("_call", "_value", "_word")
+
+    def __init__(self, syntax: Syntax) -> None:
+        super().__init__(syntax)
         self._word = ""
         self._call: Call | None = None
         self._value: ValueText | None = None
@@ -49,6 +55,7 @@ class PythonCalls(TokenCalls):
             self._word = text
         elif (kind, text) == ("punct", "="):
             call.argument(self._word)
-            self._value = ValueText(call.write, constant=self._constant, inside=True)
+            constant = partial(read_literal, as_python=self._tokens.syntax.python)
+            self._value = ValueText(call.write, constant=constant, inside=True)
         elif (kind, text) == ("punct", ")"):
             self._call = None

@@ -44,6 +44,8 @@ class TagCalls(Writer):
         behind: what may follow the last region.
     """
 
+    __slots__ = ("_blank", "_call", "_content", "_ends", "_from", "_goes", "_held", "_key", "_tools")
+
     def __init__(
         self, call: Call, content: XmlInline, tools: Tools, close: Delimiter, behind: Sequence[Delimiter]
     ) -> None:
@@ -57,17 +59,24 @@ class TagCalls(Writer):
             None if content.extended else _ends(close.pattern.pattern, tuple(one.pattern.pattern for one in behind))
         )
         self._key: str | None = None  # of the argument whose value has begun to go
-        self._sent = 0  # how many characters of it have gone
+        self._from = 0  # how much of the call was written before it
         self._goes = False  # whether the text that comes is that value's
         self._held: list[str] = []  # of it: what may not be its own
         self._blank = True  # whether that is white space, if anything
         call.write("{")
 
+    @property
+    def barred(self) -> str | None:
+        if not self._goes or self._held:
+            return None
+        if self._ends is None:
+            return "\\"
+        return "\\" + self._ends.first if self._ends.first else None
+
     def quick(self, text: str) -> str | None:
         if not self._goes or self._held or text[-1].isspace() or self._may_end(text):
             return None
-        self._sent += len(text)
-        return text if text.isprintable() and '"' not in text and "\\" not in text else escape(text)
+        return escape(text)
 
     def text(self, text: str) -> None:
         if not self._goes:
@@ -83,7 +92,6 @@ class TagCalls(Writer):
         shown = text.rstrip()
         if shown:
             self._call.write(escape(shown))
-            self._sent += len(shown)
         held = text[len(shown) :] + held
         self._held = [held] if held else []
         self._blank = not held or held.isspace()
@@ -117,16 +125,17 @@ class TagCalls(Writer):
         if as_text:
             self._begin(key)
             self._call.write('"')
+            self._from = self._call.size
             self._goes = True
 
     def _begin(self, key: str) -> None:
-        self._key, self._sent, self._held, self._blank = key, 0, [], True
+        self._key, self._held, self._blank = key, [], True
         self._call.argument(key)
 
     def value(self, pair: Pair) -> None:
         begun, self._key, self._goes = self._key is not None, None, False
         if begun:
-            self._call.write(escape(pair.text[self._sent :]) + '"')
+            self._call.write(escape(pair.text)[self._call.size - self._from :] + '"')
             return
         key, raw = self._content.argument(pair)
         try:

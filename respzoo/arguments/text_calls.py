@@ -39,6 +39,8 @@ class Trimmed:
 
 
 class TextCall(Writer):
+    __slots__ = ("_call", "_trimmed")
+
     def __init__(self, call: Call, key: str, *, strip: bool) -> None:
         super().__init__()
         self.calls.append(call)

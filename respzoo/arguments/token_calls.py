@@ -11,6 +11,8 @@ __all__ = ["TokenCalls"]
 
 
 class TokenCalls(Writer, ABC):
+    __slots__ = ("_failed", "_tokens")
+
     def __init__(self, syntax: Syntax) -> None:
         super().__init__()
         self._tokens = Tokens(syntax)
@@ -25,19 +27,16 @@ class TokenCalls(Writer, ABC):
     def _token(self, token: Token) -> None:
         """Take the next one."""
 
+    @property
+    def barred(self) -> str | None:
+        return self._tokens.barred if self._in_value and not self._failed else None
+
     def quick(self, text: str) -> str | None:
-        if self._failed or not self._in_value:
-            return None
-        shown = self._tokens.quick(text)
-        self.quote = self._tokens.quote
-        return shown
+        return None if self._failed or not self._in_value else self._tokens.quick(text)
 
     def text(self, text: str) -> None:
-        self.quote = ""
         for token in self._tokens.feed(text):
             if self._failed:
                 return
             self._token(token)
         self._failed |= self._tokens.failed
-        if self._in_value and not self._failed:
-            self.quote = self._tokens.quote

@@ -12,8 +12,9 @@ Strings are not waited for: their text comes decoded, as far as it is certain. A
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 from respzoo.arguments.call import escape
 
@@ -37,8 +38,9 @@ _RAW_LAST = re.compile(r"'\s*\)")
 _RAW_CALL = re.compile(r"\s*[\n\r,;]\s*(?:[,;]\s*)?[A-Za-z_][\w.\-]*\s*\(")
 
 
-class Syntax(NamedTuple):
-    """How strings are written."""
+@dataclass(frozen=True)
+class Syntax:
+    """How strings are written. Made once for all streams of a template."""
 
     quotes: str = '"'
     breaks: str = "\0-\x1f"
@@ -52,29 +54,41 @@ class Syntax(NamedTuple):
     raw: bool = False
     """Nothing is escaped in an argument in single quotes; what ends it comes as a text of its own."""
 
+    @cached_property
+    def broken(self) -> Callable[..., re.Match[str] | None]:
+        """Finds what cannot stand in a string."""
+        return re.compile(f"[{self.breaks}]").search
+
+    @cached_property
+    def ends(self) -> Mapping[str, str]:
+        """What ends a verbatim string, by what begins it."""
+        return dict(self.verbatim)
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """What a verbatim string's mark begins with."""
+        return frozenset(begin[0] for begin in self.ends)
+
 
 class Tokens:
     """Splits a growing text.
 
     Attributes:
+        syntax: how strings are written.
         failed: this is no such value; nothing more is told.
     """
 
     __slots__ = (
-        "_after_equals", "_breaks", "_canonical", "_ends", "_escape", "_half", "_marks", "_maybe", "_opening", "_quote",
-        "_syntax", "_word", "failed",
+        "_after_equals", "_canonical", "_escape", "_half", "_maybe", "_opening", "_quote", "_word", "failed", "syntax",
     )  # fmt: skip
 
     def __init__(self, syntax: Syntax) -> None:
-        self._syntax = syntax
-        self._breaks = re.compile(f"[{syntax.breaks}]")
+        self.syntax = syntax
         self._quote = ""  # what ends the string at hand
         self._escape = ""  # an escape that is not whole
         self._half = ""  # the first half of a surrogate pair, behind which the second may come
         self._word = ""
         self._maybe: str = ""  # what may end, or have ended, a string in which nothing is escaped
-        self._ends: dict[str, str] = dict(syntax.verbatim)
-        self._marks = {begin[0] for begin in self._ends}
         self._opening = ""  # what has begun to be a mark
         self._after_equals = False
         # inside a string: how far a text stands in JSON as it does here
@@ -109,13 +123,16 @@ class Tokens:
         return text[:end]
 
     @property
-    def quote(self) -> str:
-        """Inside a string of which nothing waits, and whose plain text is JSON's: what ends it; else empty."""
-        return "" if self._canonical is None or self._half or self._escape else self._quote
+    def barred(self) -> str | None:
+        """Inside a string of which nothing waits: what its text must not have to stand in JSON as it does here, if that
+        can do so at all. Else None."""
+        if self._canonical is not None:
+            return None if self._half or self._escape else self._quote.strip('"')
+        return "\\" + self._quote[0] if len(self._quote) > 1 and not self._maybe else None
 
     @property
     def _is_raw(self) -> bool:
-        return self._quote == "'" and self._syntax.raw and self._after_equals
+        return self._quote == "'" and self.syntax.raw and self._after_equals
 
     def feed(self, text: str) -> Iterator[Token]:
         while text and not self.failed:
@@ -128,7 +145,7 @@ class Tokens:
 
     def _plain(self, text: str) -> Generator[Token, None, str]:
         """All but strings in which nothing is escaped. Returns the text behind the beginning of one."""
-        syntax = self._syntax
+        syntax = self.syntax
         at, size = 0, len(text)
         while at < size and not self.failed:
             if self._quote:
@@ -136,7 +153,7 @@ class Tokens:
                 while stop < size and text[stop] not in (self._quote, "\\") and not self._escape:
                     stop = self._plain_end(text, stop)
                 if stop > at:
-                    broken = self._breaks.search(text, at, stop)
+                    broken = syntax.broken(text, at, stop)
                     if (end := stop if broken is None else broken.start()) > at:
                         yield "part", self._joined(text[at:end])
                     if broken is not None:
@@ -148,15 +165,15 @@ class Tokens:
                 continue
             char = text[at]
             at += 1
-            if self._opening or char in self._marks:
+            if self._opening or char in syntax.marks:
                 self._opening += char
-                if (end := self._ends.get(self._opening)) is not None:
+                if (end := syntax.ends.get(self._opening)) is not None:
                     self._opening = ""
                     yield from self._flush()
                     self._quote = end
                     yield "string", ""
                     return text[at:]
-                if not any(begin.startswith(self._opening) for begin in self._ends):
+                if not any(begin.startswith(self._opening) for begin in syntax.ends):
                     self.failed = True
             elif char in syntax.quotes:
                 yield from self._flush()
@@ -171,7 +188,7 @@ class Tokens:
                 yield "punct", char
             elif (match := _PLAIN.match(text, at - 1)) is not None:
                 word = match[0]
-                for mark in self._marks:
+                for mark in syntax.marks:
                     word = word.partition(mark)[0]
                 self._word += word
                 at += len(word) - 1
@@ -211,14 +228,14 @@ class Tokens:
             yield "end", ""
             return
         self._escape += char
-        lengths = _PYTHON_LENGTHS if self._syntax.python else _LENGTHS
+        lengths = _PYTHON_LENGTHS if self.syntax.python else _LENGTHS
         length = lengths.get(self._escape[1], 2)
         if len(self._escape) < length:
             return
         kind, digits, self._escape = self._escape[1], self._escape[2:], ""
         if length == 2:
-            decoded = char if char == "'" and "'" in self._syntax.quotes else _ESCAPES.get(char)
-            if decoded is None and self._syntax.python:
+            decoded = char if char == "'" and "'" in self.syntax.quotes else _ESCAPES.get(char)
+            if decoded is None and self.syntax.python:
                 decoded = _PYTHON_ESCAPES.get(char)
             if decoded is None:
                 self.failed = True

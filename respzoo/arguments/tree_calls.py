@@ -65,6 +65,11 @@ class TreeCalls(Writer):
         watch: what finds the tags.
     """
 
+    __slots__ = (
+        "_call", "_closing", "_content", "_failed", "_held", "_leaf", "_leaf_is", "_scanner", "_space", "_stack",
+        "_tools", "_watch",
+    )  # fmt: skip
+
     def __init__(self, call: Call, content: XmlTree, tools: Tools, watch: WatchList) -> None:
         super().__init__()
         self.calls.append(call)
@@ -82,11 +87,20 @@ class TreeCalls(Writer):
         self._failed = False
         call.write("{")
 
+    @property
+    def _goes(self) -> bool:
+        """Whether the text that comes is a value's, and nothing of it waits."""
+        if self._failed or self._leaf is None or self._leaf_is != "text" or self._closing is not None:
+            return False
+        return self._scanner.idle
+
+    @property
+    def barred(self) -> str | None:
+        return "\\" + self._watch.first if self._goes and self._watch.first else None
+
     def quick(self, text: str) -> str | None:
         watch = self._watch
-        if self._leaf is None or self._leaf_is != "text" or self._closing is not None or not self._scanner.idle:
-            return None
-        if self._failed or watch.begins is None or watch.begins(text) is not None:
+        if not self._goes or watch.begins is None or watch.begins(text) is not None:
             return None
         return None if watch.leads and text[-1].isspace() else escape(text)
 

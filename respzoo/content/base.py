@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 from respzoo.content.arguments import Argument
 from respzoo.delimiters import Delimiter, Found, WatchList
+from respzoo.known import Strings
 
 __all__ = [
     "Borders",
@@ -71,9 +72,6 @@ class Lexer(Protocol):
     skip: Callable[[str, int], int] | None
     """Inside a quoted string: from a place in a text, where its ordinary characters end. Then `watch` is not used."""
 
-    quote: str
-    """Inside a quoted string: what ends it."""
-
     broken: bool
     """Whether the region can have no value any more."""
 
@@ -87,8 +85,8 @@ class Lexer(Protocol):
         ...
 
     @property
-    def inside(self) -> Callable[[str], object] | None:
-        """Inside a quoted string: tells whether a text goes on with it and nothing else (None: it does not)."""
+    def inside(self) -> Strings | None:
+        """Inside a quoted string: what a text does there."""
         ...
 
     def swallow(self, text: str) -> bool:

@@ -15,6 +15,8 @@ __all__ = ["EndingLexer"]
 
 
 class EndingLexer(QuotedLexer):
+    __slots__ = ("_closing", "_depth", "_opening")
+
     def __init__(self, rules: QuoteRules) -> None:
         super().__init__(rules)
         self._opening, self._closing = rules.brackets

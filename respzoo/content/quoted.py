@@ -13,6 +13,7 @@ from typing import cast
 
 from respzoo.content.base import Borders
 from respzoo.delimiters import Delimiter, Found, WatchList
+from respzoo.known import Strings
 
 __all__ = ["CONTROLS", "QuoteRules", "QuotedLexer"]
 
@@ -49,7 +50,7 @@ class QuoteRules:
         inside = {quote: rf"[^{quote}\\{breaks}]*+(?:\\.[^{quote}\\{breaks}]*+)*+" for quote in quotes}
         as_json = quotes == '"' and breaks == CONTROLS
         self.skips = {quote: _skip(pattern, as_json=as_json) for quote, pattern in inside.items()}
-        self.inside = {quote: re.compile(pattern, re.DOTALL).fullmatch for quote, pattern in inside.items()}
+        self.inside = {quote: Strings(re.compile(pattern, re.DOTALL).fullmatch) for quote, pattern in inside.items()}
         self.strings = re.compile(
             "|".join(rf"{quote}(?:\\.|[^{quote}\\])*(?:{quote}|\\?\Z)" for quote in quotes), re.DOTALL
         )
@@ -85,6 +86,8 @@ class QuotedLexer:
 
     rest = 0
 
+    __slots__ = ("after_string", "begun", "broken", "escaped", "quote", "rules", "skip", "watch")
+
     def __init__(self, rules: QuoteRules) -> None:
         self.rules = rules
         self.watch = rules.outside
@@ -100,7 +103,7 @@ class QuotedLexer:
         return self.watch is self.rules.outside
 
     @property
-    def inside(self) -> Callable[[str], object] | None:
+    def inside(self) -> Strings | None:
         return None if self.skip is None or self.escaped else self.rules.inside[self.quote]
 
     def swallow(self, text: str) -> bool:

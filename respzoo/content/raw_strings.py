@@ -38,6 +38,8 @@ class RawStringRules:
 
 
 class RawStringLexer(QuotedLexer):
+    __slots__ = ("_raw",)
+
     def __init__(self, rules: RawStringRules) -> None:
         super().__init__(rules.quoted)
         self._raw = rules

@@ -13,6 +13,7 @@ import regex
 from respzoo.allowance import seconds_for
 from respzoo.content.base import Borders
 from respzoo.delimiters import Delimiter, Found, WatchList
+from respzoo.known import Strings
 
 __all__ = ["ENDINGS", "Pair", "PlainTagLexer", "TagLexer", "TagRules", "fullmatch", "may_begin", "search", "starts"]
 
@@ -52,8 +53,7 @@ class TagLexer:
     """Follows a region of tags, collecting `pairs` of key and raw value."""
 
     skip: Callable[[str, int], int] | None = None
-    inside: Callable[[str], object] | None = None
-    quote = ""
+    inside: Strings | None = None
     heeds = False
     broken = False
     rest = 0

@@ -103,7 +103,8 @@ class Server:
         return self.log.read_text(errors="replace")[-characters:]
 
     def stop(self) -> None:
-        """End the server and all that it started: they share a process group of their own."""
+        """End the server and all that it started: the API server is asked, and ends its engine itself; what is left of
+        their process group, which is their own, is killed."""
         if self._process is None:
             return
         if self._process.poll() is None:

@@ -1,0 +1,101 @@
+"""The tokens that are plain text in one state of the parser, learnt as they come.
+
+A stream is a few thousand different tokens, again and again. Where one was text of its region and nothing more, it is
+so wherever the parser is in the same state, in every stream: one look into a set says what took several.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["NOTHING", "Known", "Strings", "stands_in_json"]
+
+_MOST = 4_096  # of one set: what has not been learnt by then is looked at each time
+_LONGEST = 32  # characters of what is learnt
+_ENDS = frozenset(".,;!?。，")
+
+
+_ORDINARY = r'[^"\\\x00-\x1f\ud800-\udfff]*+'
+stands_in_json: Final = re.compile(rf'{_ORDINARY}(?:\\["\\bfnrt]{_ORDINARY})*+').fullmatch
+"""Whether a piece of a JSON string's text stands there as `json.dumps` would write it (None: it does not)."""
+
+
+class Known(set[str]):
+    """The tokens that are known in one state. Shared by all streams.
+
+    Attributes:
+        others: those of which the same is true, but which are looked at each time: ends of sentences and lines, so that
+            there is an occasion to join the pieces between them.
+        refused: those of another set (`beside`) of which it is not true here.
+    """
+
+    __slots__ = ("_beside", "others", "refused")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.others: set[str] = set()
+        self.refused: set[str] = set()
+        self._beside: dict[object, Known] | None = None
+
+    def learn(self, text: str) -> None:
+        """In this state the whole of this text is the region's; white space at its end may matter to somebody else."""
+        if text and not text[-1].isspace():
+            self.keep(text)
+
+    def keep(self, text: str) -> None:
+        """The same, where white space matters to nobody."""
+        if len(self) < _MOST and len(text) <= _LONGEST:
+            (self.others if text in _ENDS or "\\" in text else self).add(text)
+
+    def beside(self, other: object) -> Known:
+        """The set for those streams in which this other thing matters, too: some of these."""
+        found = None if self._beside is None else self._beside.get(other)
+        if found is None:
+            self._beside = self._beside or {}
+            found = self._beside.setdefault(other, Known())
+        return found
+
+
+class _Nothing(Known):
+    __slots__ = ()
+
+    def keep(self, text: str) -> None:
+        """Nothing is known here."""
+
+    def beside(self, other: object) -> Known:
+        return self
+
+
+NOTHING: Final[Known] = _Nothing()
+"""No token: each is looked at."""
+
+
+class Strings(dict[str, "bool | None"]):
+    """What a text does inside a quoted string. None: the string may end in it. Else it goes on with the string, and
+    this tells whether it ends with a backslash that escapes what comes next. Shared by all streams.
+
+    Attributes:
+        known: the tokens that go on with the string.
+    """
+
+    __slots__ = ("_inside", "known")
+
+    def __init__(self, inside: Callable[[str], object]) -> None:
+        """`inside` tells whether a text goes on with the string, no escape left open (None: it does not)."""
+        super().__init__()
+        self._inside = inside
+        self.known = Known()
+
+    def __missing__(self, text: str) -> bool | None:
+        found: bool | None = None
+        if self._inside(text) is not None:
+            found = False
+        elif text[-1:] == "\\" and self._inside(text[:-1]) is not None:
+            found = True
+        if len(self) < _MOST and len(text) <= _LONGEST:
+            self[text] = found
+            if found is False and text:
+                self.known.keep(text)
+        return found
