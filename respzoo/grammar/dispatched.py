@@ -94,7 +94,7 @@ def _behind(
             every, far = True, far - 1
         ways[state] = list(given.get(state, ())) if every else []
         for text, to in steps(search, search.moves[state], without=without):
-            if not search.found[to] and (every or not text.startswith("[^")):
+            if not search.found[to] and (every or to != search.moves[state][search.others]):
                 ways[state].append((text, to))
                 order += [to] if to and to not in order else []
     ended: set[int | None] = {0, None}

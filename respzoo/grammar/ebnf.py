@@ -5,6 +5,8 @@ https://xgrammar.mlc.ai/docs/ has the notation: rules `name ::= …`, strings in
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import regex
@@ -32,8 +34,11 @@ _WHITE = " \t\r\n"
 GAP = "[ \\t\\r\\n]{0,16}"
 """White space where a pattern allows any amount: a model that may write it for ever may do so."""
 
+_PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|(\[ (?:\\[trn])+\]\{0,\d+\})|\[(?:[^\]\\]|\\.)*\]')
+"""A string, white space (the group) or a class."""
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _PROBES = "é漢\u2028\u00a0😀"  # a class that takes all of these takes all that is not ASCII
+_LAST_ASCII, _LAST = 0x7F, 0x10FFFF
 _ASCII = [chr(code) for code in range(128)]
 
 
@@ -62,8 +67,13 @@ class Rules:
         return name
 
     def text(self, root: str) -> str:
-        """The whole grammar; `root` is what it begins with."""
-        return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in self._bodies.items())])
+        """The whole grammar; `root` is what it begins with. White space that stands in it again and again is one rule:
+        xgrammar 0.2.1 unrolls it each time, and counts no more than 32,767 rules."""
+        text = "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in self._bodies.items())])
+        found = Counter(piece[1] for piece in _PIECES.finditer(text) if piece[1])
+        names = {gap: f"gap_{number}" for number, gap in enumerate(sorted(found)) if found[gap] > 1}
+        text = _PIECES.sub(lambda piece: names.get(piece[0], piece[0]), text)
+        return "\n".join([text, *(f"{name} ::= {gap}" for gap, name in names.items())])
 
 
 def _escape(char: str, special: str) -> str:
@@ -95,23 +105,27 @@ def choice(parts: Iterable[str]) -> str:
 
 
 def char_class(chars: Iterable[str], *, others: bool) -> str:
-    """These characters, or with `others` all but these."""
-    body = "".join(_ranges(sorted(map(ord, set(chars)))))
-    if others and not body:
-        return "[\\U00000000-\\U0010ffff]"
-    return f"[{'^' if others else ''}{body}]"
+    """These characters, or with `others` all but these. Such a class names none beyond ASCII, which xgrammar before
+    0.2.8 cannot exclude: then it is said by what is left."""
+    codes = sorted(map(ord, set(chars)))
+    if others and (not codes or codes[-1] > _LAST_ASCII):
+        ends = [(low, high) for low, high in zip([0, *(code + 1 for code in codes)], [*codes, _LAST + 1], strict=True)]
+        return f"[{''.join(_range(low, high - 1) for low, high in ends if low < high)}]"
+    return f"[{'^' if others else ''}{''.join(_ranges(codes))}]"
 
 
 def _ranges(codes: Sequence[int]) -> Iterator[str]:
     start = 0
     for end in range(1, len(codes) + 1):
         if end == len(codes) or codes[end] != codes[end - 1] + 1:
-            run = codes[start:end]
-            if len(run) > 2:
-                yield f"{_escape(chr(run[0]), ']-^[')}-{_escape(chr(run[-1]), ']-^[')}"
-            else:
-                yield from (_escape(chr(code), "]-^[") for code in run)
+            yield _range(codes[start], codes[end - 1])
             start = end
+
+
+def _range(first: int, last: int) -> str:
+    if last - first > 1:
+        return f"{_escape(chr(first), ']-^[')}-{_escape(chr(last), ']-^[')}"
+    return "".join(_escape(chr(code), "]-^[") for code in range(first, last + 1))
 
 
 def _class_of(node: CharSet) -> str:
