@@ -13,16 +13,16 @@ __all__ = ["NOTHING", "Known", "Strings"]
 
 _MOST = 4_096  # of one set: what has not been learnt by then is looked at each time
 _LONGEST = 32  # characters of what is learnt
-_ENDS = frozenset(".,;!?。，")
+_ENDS = frozenset(".,;!?。，")  # of sentences and their parts; lines end with an escape in a string, and wait elsewhere
 
 
 class Known(dict[str, str]):
     """The tokens that are known in one state, and what each is sent as. Shared by all streams.
 
     Attributes:
-        others: those of which the same is true, but which are looked at each time: ends of sentences and lines, so that
-            there is an occasion to join the pieces between them.
-        refused: those of another set (`beside`) of which it is not true here.
+        others: further tokens of the same kind, which are looked at each time all the same: ends of sentences and
+            lines, so that there is an occasion to join the pieces between them.
+        refused: tokens that are known to be none, beside a set in which they are.
     """
 
     __slots__ = ("_beside", "others", "refused")
@@ -40,7 +40,7 @@ class Known(dict[str, str]):
 
     def keep(self, text: str) -> None:
         """The same, where white space matters to nobody."""
-        if len(self) < _MOST and len(text) <= _LONGEST:
+        if len(self) + len(self.others) < _MOST and len(text) <= _LONGEST:
             if text in _ENDS or "\\" in text:
                 self.others.add(text)
             else:

@@ -180,19 +180,10 @@ class MessageStream:
             RuntimeError: after `finish`.
             ValueError: the stretches do not lie in the text, one after another.
         """
-        if text in self._known:
-            sent, call = self._sent, self._call
-            if call is None:
-                sent.append(text)
-                if len(sent) > self._most:
-                    self._compact()
-                return [{self._key: text}]  # pyright: ignore[reportReturnType]  one of a delta's keys
-            self.parser.parts.append(text)
-            shown = self._known[text]
-            sent.append(shown)
-            if len(sent) > self._most:
-                self._compact()
-            return [{"tool_calls": [{"index": call.index, "function": {"arguments": shown}}]}]
+        if (to := self.passes(text)) is not None:
+            if isinstance(to, str):
+                return [{to: text}]  # pyright: ignore[reportReturnType]  one of a delta's keys
+            return [{"tool_calls": [{"index": to[0], "function": {"arguments": to[1]}}]}]
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
         deltas = self._feed(text)
@@ -201,7 +192,7 @@ class MessageStream:
 
     def passes(self, text: str) -> str | tuple[int, str] | None:
         """Take the next piece if it is known what `feed` would return, which is one delta, and do not make it: the
-        quickest way.
+        quickest way. No special token's text is known, so that nobody need tell what special tokens wrote.
 
         Returns:
             The delta's key, if it is text and the same; or the index of the call that goes on, and with what. None:
@@ -210,17 +201,14 @@ class MessageStream:
         if text not in self._known:
             return None
         sent, call = self._sent, self._call
-        if call is None:
-            sent.append(text)
-            if len(sent) > self._most:
-                self._compact()
-            return self._key
-        self.parser.parts.append(text)
-        shown = self._known[text]
+        shown = text
+        if call is not None:
+            self.parser.parts.append(text)
+            shown = self._known[text]
         sent.append(shown)
         if len(sent) > self._most:
             self._compact()
-        return call.index, shown
+        return self._key if call is None else (call.index, shown)
 
     def _compact(self) -> None:
         """Join what has come in small pieces, here and in the parser."""

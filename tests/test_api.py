@@ -91,7 +91,7 @@ def test_methods_and_attributes() -> None:
     of_message = {*shared, "marks", "prompt_chunks", "prompt_raws", "prompted", "tells_marks"}
     promised = {"feed", "finalize", "region", "held", "dropped", "initial_events"}
     assert public(respzoo.ResponseParser) == promised | of_message
-    assert public(respzoo.MessageStream) == {"feed", "finish", "dropped", "parser"}
+    assert public(respzoo.MessageStream) == {"feed", "finish", "dropped", "parser", "passes"}  # the last: adapters' way
     assert public(respzoo.ResponseTemplate) == {"parse", "parser", "stream", *GRAMMARS}
     template = respzoo.ResponseTemplate({"start_anchor": "<s>", "fields": {"content": {}}}, name="mine")
     assert (template.name, template.source) == ("mine", "given by the caller")
