@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from respzoo import ResponseTemplate
 from respzoo.grammar.ebnf import Rules, before, fill, quote, spell
+from respzoo.grammar.readable import readable
 from respzoo.grammar.schemas import Notation, Values, alternatives, properties_of
 from respzoo.grammar.texts import Texts
 from respzoo.patterns import Unsupported, read
@@ -220,6 +221,52 @@ def test_schemas_are_followed_through_references_and_unions() -> None:
     assert [part["type"] for part in alternatives(schema, root)] == ["string", "null"]
     merged = alternatives({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}, "required": ["b"]}]}, {})
     assert [(key, needed) for key, _, needed in properties_of(merged[0], {}).named] == [("a", False), ("b", True)]
+
+
+INTEGER, OPEN = {"type": "integer"}, {"type": "object", "additionalProperties": True}
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({}, OPEN),
+        (CITY, CITY),
+        ({"type": "object", "properties": None, "required": None}, OPEN),
+        (
+            {"properties": {"const": {"const": {"type": "object"}}, "q": False}},
+            {"type": "object", "properties": {"const": {"const": {"type": "object"}}}},
+        ),
+        (
+            {"allOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}]},
+            {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a", "b"]},
+        ),
+        (
+            {"properties": {"a": {}, "b": {}}, "required": ["b"], "anyOf": [{"required": ["a"]}, {}]},
+            {
+                "anyOf": [
+                    {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b", "a"]},
+                    {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"]},
+                ]
+            },
+        ),
+        ({"$ref": "#/$defs/A", "$defs": {"A": CITY}}, {"$ref": "#/$defs/A", "$defs": {"A": CITY}}),
+        ({"properties": {"a": {"$ref": "#/$defs/A"}}}, {"type": "object", "properties": {"a": {}}}),
+        (
+            {"properties": {"a": {"type": "array", "items": [INTEGER]}}, "required": ["b"]},
+            {
+                "type": "object",
+                "properties": {"a": {"type": "array", "prefixItems": [INTEGER]}, "b": {}},
+                "required": ["b"],
+            },
+        ),
+        (
+            {"properties": {"a": {"type": "any"}, "b": {"type": "string", "nullable": True}, "c": {"const": 2**64}}},
+            {"type": "object", "properties": {"a": {}, "b": {"type": ["string", "null"]}, "c": INTEGER}},
+        ),
+    ],
+)
+def test_parameters_are_read_as_they_are_meant(given: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert readable(given) == meant
 
 
 def test_a_recursive_schema_is_a_recursive_rule() -> None:

@@ -4,6 +4,7 @@ ebnf.py       rules of a grammar, and what a pattern's tree says in it
 search.py     a search for patterns as an automaton
 texts.py      free text without a match of some patterns
 dispatched.py the same as an engine reads it fastest, strings in quotes
+readable.py   a tool's parameters as all notations read them
 schemas.py    JSON Schemas as grammars, in some notation
 notations.py  the notations: JSON in tags, Python, JSON with a model's own marks
 formats.py    xgrammar's structural tags, as dicts

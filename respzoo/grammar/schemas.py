@@ -135,14 +135,23 @@ class Values:
             yield series(['"{"', _listed(pairs), '"}"'])
 
     def _array(self, schema: Schema) -> str:
-        item = self.value(schema.get("items", ANY))
+        first: Sequence[Any] = schema.get("prefixItems") or ()
         low, high = items_of(schema)
-        more = f'{_SPACE} "," {_SPACE} {item}'
-        if high == 0:
-            return series(['"["', _SPACE, '"]"'])
-        upper = "" if high is None else str(high - 1)
-        filled = series([_SPACE, item, f"({more}){{{max(low - 1, 0)},{upper}}}", _SPACE])
-        return series(['"["', filled if low else f"({choice([filled, _SPACE])})", '"]"'])
+        first = first if high is None else first[:high]
+        rest: Any = schema.get("items", ANY)
+        more = 0 if rest is False else None if high is None else high - len(first)
+        comma = series([_SPACE, '","', _SPACE])
+        fixed = [part for one in first for part in (comma, self.value(one))][1:]
+        if more == 0:
+            return series(['"["', _SPACE, *fixed, _SPACE, '"]"'])
+        item = self.value(rest)
+        least = max(low - len(first), 0)
+        if fixed:
+            upper = "" if more is None else str(more)
+            return series(['"["', _SPACE, *fixed, f"({comma} {item}){{{least},{upper}}}", _SPACE, '"]"'])
+        upper = "" if more is None else str(more - 1)
+        filled = series([_SPACE, item, f"({comma} {item}){{{max(least - 1, 0)},{upper}}}", _SPACE])
+        return series(['"["', filled if least else f"({choice([filled, _SPACE])})", '"]"'])
 
     def object(self, properties: Properties) -> str:
         """An object with these properties, in their order."""

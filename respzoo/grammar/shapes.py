@@ -9,25 +9,15 @@ from functools import cached_property
 from typing import Any, cast
 
 from respzoo.fields import Field
+from respzoo.grammar.readable import readable
+from respzoo.grammar.schemas import objects_of
 from respzoo.patterns import Unsupported
 from respzoo.transform import placeholder
 
-__all__ = ["Shape", "Tool", "opened", "rebased", "shape_of"]
+__all__ = ["Shape", "Tool", "rebased", "shape_of"]
 
 Path = tuple[str, ...]
 
-_SAYS_WHAT = (
-    "properties",
-    "additionalProperties",
-    "patternProperties",
-    "unevaluatedProperties",
-    "$ref",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "enum",
-    "const",
-)
 _ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 
 
@@ -42,7 +32,16 @@ class Tool:
     @cached_property
     def schema(self) -> Mapping[str, Any]:
         """The schema that its arguments are held to."""
-        return opened(self.parameters) if self.exact and self.parameters else _ANY_OBJECT
+        return self._readable if self.exact and self.parameters else _ANY_OBJECT
+
+    @cached_property
+    def needs_arguments(self) -> bool:
+        """Whether there is one that must be there."""
+        return any(needed for one in objects_of(self._readable) for _, _, needed in one.named)
+
+    @cached_property
+    def _readable(self) -> Mapping[str, Any]:
+        return readable(self.parameters)
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Shape:
         if self.pairs:
             yield _object([((tool.name,), parameters)])
             return
-        needless = not self.arguments_needed and not tool.parameters.get("required")
+        needless = not self.arguments_needed and not tool.needs_arguments
         for name, arguments in itertools.product(self.names, self.arguments):
             called = (name, {"const": tool.name})
             parts = [called, (arguments, parameters)]
@@ -161,19 +160,6 @@ def _paths(field: Field, groups: Sequence[str], text: Any) -> tuple[list[Path], 
         elif path[0] not in groups:
             raise Unsupported(f"its transform names {path[0]!r}, which its opener does not")
     return found, not named.optional
-
-
-def opened(schema: Any) -> Any:
-    """A schema in which an object of which nothing is said may hold anything, as JSON Schema has it and xgrammar's
-    strict mode does not."""
-    if isinstance(schema, list):
-        return [opened(item) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, Mapping):
-        return schema
-    plain = {key: opened(value) for key, value in cast("Mapping[str, Any]", schema).items()}
-    if plain.get("type") == "object" and not any(key in plain for key in _SAYS_WHAT):
-        plain["additionalProperties"] = True
-    return plain
 
 
 def rebased(schema: Any, place: str) -> Any:

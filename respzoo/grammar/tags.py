@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from respzoo.content.tags import ENDINGS
 from respzoo.content.xml_inline import halves
@@ -223,9 +223,13 @@ class TreeTags(_Tags):
 
     def _held(self, schema: Any, values: Values, root: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for part in alternatives(schema, root):
-            kinds = [] if constants(part) is not None else types_of(part)
-            if not kinds:
-                yield from self._scalars(values, part, root, self.json.words)
+            named = constants(part)
+            kinds = [] if named is not None else types_of(part)
+            if named is not None:
+                whole = [_piecewise(value) for value in named if isinstance(value, dict | list)]
+                simple = [value for value in named if not isinstance(value, dict | list)]
+                yield from self._scalars(values, {"enum": simple}, root, self.json.words)
+                yield from (held for schema in whole for held in self._held(schema, values, root))
             scalars = [kind for kind in kinds if kind in _SCALARS]
             if scalars and not self._types and "string" in scalars:
                 scalars = ["string"]
@@ -233,11 +237,21 @@ class TreeTags(_Tags):
             if not self._types and "string" in scalars and "type" in part:
                 continue  # an object or a list would be a text
             if "array" in kinds:
-                item = self._tag(None, part.get("items", ANY), values, root)
-                low, high = items_of(part)
-                yield "array", f"{GAP} ({item} {GAP}){{{low},{'' if high is None else high}}}"
+                yield "array", self._array(part, values, root)
             if "object" in kinds:
                 yield "object", series([GAP, self._object(properties_of(part, root), values, root), GAP])
+
+    def _array(self, schema: Mapping[str, Any], values: Values, root: Mapping[str, Any]) -> str:
+        low, high = items_of(schema)
+        given: Sequence[Any] = schema.get("prefixItems") or ()
+        first = given[:high]
+        fixed = [part for one in first for part in (self._tag(None, one, values, root), GAP)]
+        rest: Any = schema.get("items", ANY)
+        if rest is False or high == len(first):
+            return series([GAP, *fixed])
+        item = self._tag(None, rest, values, root)
+        most = "" if high is None else high - len(first)
+        return series([GAP, *fixed, f"({item} {GAP}){{{max(low - len(first), 0)},{most}}}"])
 
     def _framed(self, key: str | None, kind: str, text: str) -> str:
         texts: dict[str, list[str]] = {}
@@ -256,6 +270,15 @@ class TreeTags(_Tags):
             texts["key"] = _spellings(key) if self._escapes else [key]
             require(self._source, self._opening, "key", texts["key"][0])
         return series([spell(fill(opening, texts)), text, spell(fill(self._closing, texts))])
+
+
+def _piecewise(value: Any) -> dict[str, Any]:
+    """The schema of a constant that is written in pieces."""
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value)
+        held = {key: {"const": item} for key, item in pairs.items()}
+        return {"type": "object", "properties": held, "required": list(pairs), "additionalProperties": False}
+    return {"type": "array", "prefixItems": [{"const": item} for item in value], "items": False}
 
 
 def _spellings(key: str) -> list[str]:
