@@ -35,7 +35,7 @@ class Known(dict[str, str]):
 
     def learn(self, text: str) -> None:
         """In this state the whole of this text is the region's; white space at its end may matter to somebody else."""
-        if text and not text[-1].isspace():
+        if text not in self.others and text and not text[-1].isspace():
             self.keep(text)
 
     def keep(self, text: str) -> None:

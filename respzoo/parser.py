@@ -51,7 +51,7 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_begins", "_escaped", "_finished", "_first", "_guard", "_held", "_knows", "_leads", "_loop", "_most",
+        "_begins", "_escaped", "_finished", "_first", "_guard", "_held", "_known", "_knows", "_leads", "_loop", "_most",
         "_resume", "_strings", "_template", "chunk", "initial_events", "known", "parts",
     )  # fmt: skip
 
@@ -91,15 +91,16 @@ class ResponseParser:
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
         # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin;
         # `_strings`, inside one: what a text does there; `_held`: white space that may lead a delimiter or the first
-        # character of one; `_escaped`: a string so far ends with a backslash; `_resume`: `_first` and `known` without
-        # either.
+        # character of one; `_escaped`: a string so far ends with a backslash; `_resume` and `_known`: `_first` and
+        # `known` without either.
         self._first = ""
         self._begins: Callable[[str], Any] | None = None
         self._leads = False
         self._strings: Strings | None = None
         self._held = ""
         self._escaped = False
-        self._resume: tuple[str, Known] = ("", NOTHING)
+        self._resume = ""
+        self._known: Known = NOTHING
         self.known: Known = NOTHING
         self.chunk: Event = _NO_CHUNK
         self._loop.forgets = not self.keeps_text
@@ -190,7 +191,7 @@ class ResponseParser:
             return [event]
         if self._held and text:
             text, self._held = self._held + text, ""
-            self._first, self.known = self._resume
+            self._first, self.known = self._resume, self._known
             if self._first in text or text[-1].isspace():
                 return self.feed(text)
             return self._show(text)
@@ -255,7 +256,7 @@ class ResponseParser:
 
     def _wait(self) -> None:
         """Have the next token find what waits."""
-        self._resume = self._first, self.known
+        self._resume, self._known = self._first, self.known
         self._first, self.known = "", NOTHING
 
     def _show(self, text: str) -> list[Event]:
@@ -284,7 +285,7 @@ class ResponseParser:
             if escapes:
                 self._wait()
             else:
-                self._first, self.known = self._resume
+                self._first, self.known = self._resume, self._known
         parts = self.parts
         parts.append(text)
         if len(parts) > self._most:

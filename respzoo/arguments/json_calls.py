@@ -127,7 +127,7 @@ class JsonCalls(TokenCalls):
                 if char == "[":
                     self._failed = True
                     return
-                self._arguments = ValueText(self.calls[-1].write, bare_keys=self._shape.syntax.bare_keys)
+                self._arguments = ValueText(self.calls[-1], bare_keys=self._shape.syntax.bare_keys)
                 self._arguments.token(("punct", char))
                 return
             frames.append(_Frame(is_object=char == "{"))
@@ -170,6 +170,6 @@ class JsonCalls(TokenCalls):
                 if token != ("punct", "{"):
                     self._failed = True
                     return
-                self._arguments = ValueText(self.calls[-1].write)
+                self._arguments = ValueText(self.calls[-1])
             self._arguments.token(token)
         self._failed |= self._inner.failed

@@ -56,6 +56,6 @@ class PythonCalls(TokenCalls):
         elif (kind, text) == ("punct", "="):
             call.argument(self._word)
             constant = partial(read_literal, as_python=self._tokens.syntax.python)
-            self._value = ValueText(call.write, constant=constant, inside=True)
+            self._value = ValueText(call, constant=constant, inside=True)
         elif (kind, text) == ("punct", ")"):
             self._call = None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from respzoo.arguments.call import dump_arguments, escape
+from respzoo.arguments.call import Call, dump_arguments, escape
 from respzoo.arguments.tokens import Token
 from respzoo.content import load_strictly
 
@@ -29,19 +29,19 @@ class ValueText:
         failed: this is no value; nothing more is written.
     """
 
-    __slots__ = ("_bare_keys", "_constant", "_inside", "_next", "_open", "_write", "done", "failed")
+    __slots__ = ("_bare_keys", "_call", "_constant", "_inside", "_next", "_open", "done", "failed")
 
     def __init__(
         self,
-        write: Callable[[str], None],
+        call: Call,
         *,
         bare_keys: bool = False,
         constant: Callable[[str], Any] = load_strictly,
         inside: bool = False,
     ) -> None:
-        """`bare_keys`: those without quotes count. `constant`: reads words. `inside`: the value is a part of another,
-        so that its last bracket is written, too."""
-        self._write = write
+        """`call`: which goes on with it. `bare_keys`: those without quotes count. `constant`: reads words. `inside`:
+        the value is a part of another, so that its last bracket is written, too."""
+        self._call = call
         self._bare_keys = bare_keys
         self._constant = constant
         self._inside = inside
@@ -64,17 +64,17 @@ class ValueText:
         if self.failed or self.done:
             return
         if kind == "part":
-            self._write(escape(text))
+            self._call.write(escape(text))
         elif kind == "end":
-            self._write('"')
+            self._call.write('"')
         elif kind == "punct":
             self._punct(text)
         elif self._next in (_VALUE, _FIRST_VALUE):
             self._next = _BEHIND
-            self._write('"' if kind == "string" else self._word(text))
+            self._call.write('"' if kind == "string" else self._word(text))
         elif self._next in (_KEY, _FIRST_KEY) and (kind == "string" or self._bare_keys):
             self._next = _COLON
-            self._write('"' if kind == "string" else dump_arguments(text))
+            self._call.write('"' if kind == "string" else dump_arguments(text))
         else:
             self.failed = True
 
@@ -90,18 +90,18 @@ class ValueText:
         if char in "{[" and expected in (_VALUE, _FIRST_VALUE):
             self._open.append(char)
             self._next = _FIRST_KEY if char == "{" else _FIRST_VALUE
-            self._write(char)
+            self._call.write(char)
         elif char == ":" and expected == _COLON:
             self._next = _VALUE
-            self._write(": ")
+            self._call.write(": ")
         elif char == "," and expected == _BEHIND and self._open:
             self._next = _KEY if self._open[-1] == "{" else _VALUE
-            self._write(", ")
+            self._call.write(", ")
         elif char in "}]" and self._closes(char):
             self._open.pop()
             self._next = _BEHIND
             if self._open or self._inside:
-                self._write(char)
+                self._call.write(char)
             else:
                 self.done = True
         else:
