@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "vllm_cpu"))
 
 from readers import TALLY
 

@@ -10,14 +10,14 @@ import importlib
 import json
 import subprocess
 import sys
-import tempfile
-import zipfile
 from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+import releases
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM, SGLANG = "0.33.0", "0.5.23"
@@ -63,18 +63,15 @@ def _package(name: str, folder: Path) -> None:
 
 def _fetched(name: str, version: str, platform: str) -> Path:
     """The Python files of a wheel."""
-    target = ROOT / ".cache" / f"{name}-src" / version
-    if not (target / "complete").exists():
-        with tempfile.TemporaryDirectory() as folder:
-            pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "download", "--no-deps"]
-            for_it = ["--only-binary=:all:", "--python-version=3.11", "--implementation=cp", f"--platform={platform}"]
-            subprocess.run([*pip, *for_it, "-d", folder, f"{name}=={version}"], check=True)
-            (wheel,) = Path(folder).glob("*.whl")
-            with zipfile.ZipFile(wheel) as archive:
-                files = [one for one in archive.namelist() if one.startswith(f"{name}/") and one.endswith(".py")]
-                archive.extractall(target, files)
-        (target / "complete").touch()
-    return target
+
+    def wheel(folder: Path) -> Path:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "download", "--no-deps"]
+        for_it = ["--only-binary=:all:", "--python-version=3.11", "--implementation=cp", f"--platform={platform}"]
+        subprocess.run([*pip, *for_it, "-d", str(folder), f"{name}=={version}"], check=True)
+        (found,) = folder.glob("*.whl")
+        return found
+
+    return releases.unpacked(ROOT / ".cache" / f"{name}-src" / version, name, wheel)
 
 
 @contextmanager

@@ -39,6 +39,14 @@ def pip_download(requirement: str, *options: str, folder: Path) -> subprocess.Co
     return subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
 
 
+def keep(file: Path, content: bytes) -> None:
+    """Write a file at once: other processes of the same run look for it, too."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=CACHE, delete=False) as whole:
+        whole.write(content)
+    Path(whole.name).replace(file)
+
+
 def wheel(requirement: str) -> Path:
     """The wheel of one pinned requirement."""
     pattern = f"{requirement.replace('-', '_').replace('==', '-')}-*.whl"
@@ -69,7 +77,7 @@ def sources(requirement: str, pattern: str) -> dict[str, str]:
             found = list(Path(folder).glob(f"pip-*/{name}_*/{pattern}"))
             assert found, f"no sources of {requirement}: {done.stderr}"
             for file in found:
-                (kept / file.name).write_bytes(file.read_bytes())
+                keep(kept / file.name, file.read_bytes())
         (kept / "complete").touch()
     return {file.stem: file.read_text("utf-8") for file in sorted(kept.glob(Path(pattern).name))}
 
@@ -133,8 +141,7 @@ def sglang_module(path: str) -> ModuleType:
     if not target.exists():
         with zipfile.ZipFile(wheel(SGLANG)) as archive:
             text = archive.read(f"sglang/{path}")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text)
+        keep(target, text)
     return load(target)
 
 
@@ -154,5 +161,5 @@ def harmony_vocabulary() -> None:
     if not file.exists():
         with zipfile.ZipFile(wheel(BPE_OPENAI)) as archive:
             text = gzip.decompress(archive.read("bpe_openai/data/o200k_base.tiktoken.gz"))
-        file.write_bytes(text)
+        keep(file, text)
     os.environ["TIKTOKEN_ENCODINGS_BASE"] = str(CACHE)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,13 +36,31 @@ def wheel_of(version: str, folder: Path) -> Path:
 
 def fetch(version: str) -> Path:
     """The folder to put on the path for `import vllm` of that release."""
-    target = FOLDER / version
+    return unpacked(FOLDER / version, "vllm", lambda folder: wheel_of(version, folder))
+
+
+def unpacked(target: Path, package: str, wheel: Callable[[Path], Path]) -> Path:
+    """A folder with the Python files of a package, made at once if it is not there: other processes look for it, too.
+
+    Args:
+        target: the folder.
+        package: its name in the wheel.
+        wheel: finds the wheel, or fetches it to the folder that it is given.
+    """
     if (target / "complete").exists():
         return target
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel_of(version, Path(folder))) as archive:
-        members = [name for name in archive.namelist() if name.startswith("vllm/") and name.endswith(".py")]
-        archive.extractall(target, members)
-    (target / "complete").touch()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        made = Path(folder) / "made"
+        with zipfile.ZipFile(wheel(Path(folder))) as archive:
+            members = [name for name in archive.namelist() if name.startswith(f"{package}/") and name.endswith(".py")]
+            archive.extractall(made, members)
+        (made / "complete").touch()
+        try:
+            made.rename(target)
+        except OSError:  # another process was quicker
+            if not (target / "complete").exists():
+                raise
     return target
 
 
