@@ -241,6 +241,16 @@ IDENTIFIERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
 
 def turns(form: Form) -> st.SearchStrategy[Turn]:
+    """Turns that say something, and can be written in this form."""
+    return drafts(form).filter(lambda turn: can_be(form, turn))
+
+
+def can_be(form: Form, turn: Turn) -> bool:
+    return bool(turn.reasoning or turn.content or turn.calls) and not form.never(turn)
+
+
+def drafts(form: Form) -> st.SearchStrategy[Turn]:
+    """Turns of which some cannot be written."""
     text = texts(form.markers, spaces=form.spaces)
     keys = texts(form.markers, spaces=True) if form.keys is None else form.keys
     values = json_values(form.markers, form.inner_keys) if form.values is None else form.values
@@ -258,7 +268,7 @@ def turns(form: Form) -> st.SearchStrategy[Turn]:
     )
     if not form.both:
         turn = turn.map(lambda turn: replace(turn, content="") if turn.calls else turn)
-    return turn.filter(lambda turn: bool(turn.reasoning or turn.content or turn.calls) and not form.never(turn))
+    return turn
 
 
 @dataclass(frozen=True)
