@@ -10,11 +10,19 @@ from typing import Any, NamedTuple
 from respzoo.content.tags import Pair
 from respzoo.joined import FEW, compact
 
-__all__ = ["Call", "Way", "Writer", "dump_arguments", "escape"]
+__all__ = ["Call", "Way", "Writer", "canonical", "dump_arguments", "escape"]
 
-_ORDINARY = r'[^"\\\x00-\x1f\ud800-\udfff]*+'
-_stands = re.compile(rf'{_ORDINARY}(?:\\["\\bfnrt]{_ORDINARY})*+').fullmatch  # as `json.dumps` would write it
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def canonical(quote: str = "") -> str:
+    """A pattern of text in a JSON string that stands there as `json.dumps` would write it, and of which nothing is this
+    quote as well; no escape is left open."""
+    ordinary = rf"""[^{quote}"\\\x00-\x1f\ud800-\udfff]*+"""
+    return rf"""{ordinary}(?:\\["\\bfnrt]{ordinary})*+"""
+
+
+_stands = re.compile(canonical()).fullmatch
 
 
 def dump_arguments(arguments: Any) -> str:

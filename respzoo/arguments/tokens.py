@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from respzoo.arguments.call import Way, escape
+from respzoo.arguments.call import Way, canonical, escape
 
 __all__ = ["Syntax", "Token", "Tokens"]
 
@@ -28,11 +28,8 @@ _PYTHON_ESCAPES = {"0": "\0", "a": "\a", "v": "\v"}
 _LENGTHS = {"u": 6}
 _PYTHON_LENGTHS = {"u": 6, "x": 4, "U": 10}
 _HEX = re.compile("[0-9a-fA-F]+")
-_ORDINARY = r"""[^%s"\\\x00-\x1f\ud800-\udfff]*"""
 _SHORT = '"\\bfnrt'  # what a backslash escapes, where JSON's writer uses one
-_CANONICAL = {
-    quote: re.compile(rf"""{_ORDINARY % quote}(?:\\["\\bfnrt]{_ORDINARY % quote})*(?=\\?\Z)""").match for quote in "\"'"
-}
+_CANONICAL = {quote: re.compile(canonical(quote) + r"(?=\\?\Z)").match for quote in "\"'"}
 _AS_JSON = {'"': Way("", as_json=True), "'": Way("'", as_json=True)}
 _RAW_ARGUMENT = re.compile(r"'\s*,\s*[A-Za-z_][\w.\-]*\s*=")
 _RAW_LAST = re.compile(r"'\s*\)")
