@@ -131,11 +131,12 @@ def _share_wrappers(drafts: Iterable[FieldSpec]) -> tuple[dict[str, str], dict[s
     id of the first field in them."""
     ids: dict[str, str] = {}
     wrapping: dict[str, tuple[Delimiter, Delimiter]] = {}
+    first: dict[tuple[str, ...], str] = {}
     for draft in drafts:
         if draft.wrapper is not None:
-            patterns = [delimiter.pattern for delimiter in draft.wrapper]
-            same = (id for id, pair in wrapping.items() if [delimiter.pattern for delimiter in pair] == patterns)
-            id = ids[draft.values["id"]] = next(same, draft.values["id"])
+            # by their sources: `regex` compiles a pattern anew once its cache has dropped it, and the two are not equal
+            said = tuple(delimiter.pattern.pattern for delimiter in draft.wrapper)
+            id = ids[draft.values["id"]] = first.setdefault(said, draft.values["id"])
             wrapping.setdefault(id, draft.wrapper)
     return ids, wrapping
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import regex
 
 from respzoo import ResponseTemplate, TemplateError
 from respzoo.hookspecs import Family
@@ -248,6 +249,23 @@ def test_a_sample_holds_under_every_cutting(family: Family, sample: Sample) -> N
     for place in places(sample):
         message, added = read(template, sample, [sample.text[:place], sample.text[place:]])
         assert message == added == whole, f"cut at {place}, {sample.text[:place]!r}"
+
+
+@every_family
+def test_a_template_does_not_depend_on_what_regex_remembers(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It drops compiled patterns as it likes: those of one source need not be one object, nor equal."""
+    remembering = regex.compile
+
+    def compile_anew(*args: Any, **options: Any) -> Any:
+        regex.purge()
+        return remembering(*args, **options)
+
+    monkeypatch.setattr(regex, "compile", compile_anew)
+    anew = ResponseTemplate(family.spec, name=family.name)
+    monkeypatch.undo()
+    known = ResponseTemplate(family.spec, name=family.name)
+    assert anew.wrappers.keys() == known.wrappers.keys()
+    assert [field.within for field in anew.fields.values()] == [field.within for field in known.fields.values()]
 
 
 # ------------------------------------------------------------------------------------------------------- chat templates
