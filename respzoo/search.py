@@ -115,8 +115,25 @@ def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str, deadline
     if longer is None or longer.span() != match.span() or longer.groupdict() != match.groupdict():
         return True
     if delimiter.lazy:
-        return False  # what a lazy part could still take, it would not
+        return _prefers_more(delimiter, match, text)
     return delimiter.probe.match(text, match.start(), partial=True, timeout=left_until(deadline)) is not None
+
+
+def _prefers_more(delimiter: Delimiter, match: regex.Match[str], text: str) -> bool:
+    """Whether a match with a lazy part could still become one that is preferred to it. What such a part could take
+    besides is none; only the automaton knows one from the other, and it does not know what a pattern looks at."""
+    if delimiter.outline is None:
+        return False
+    (automaton,) = delimiter.outline.automata
+    state, ended = automaton.start, None
+    for at in range(match.start(), len(text)):
+        after = state.step(text[at])
+        if after is None:
+            return False
+        state = after
+        if state.matched:
+            ended = at + 1
+    return ended == match.end() and not state.ended
 
 
 def _partial_tail(watch: WatchList, text: str, at: int, deadline: float) -> tuple[int, tuple[Delimiter, ...]]:

@@ -122,11 +122,14 @@ OPAQUE: dict[str, list[Delimiter]] = {
     "once anywhere behind": [pattern("a", r"<t>(?=.*?</c>)"), literal("b", "<c>")],
     "atomic": [pattern("a", r"(?><c>\s*)<f>"), literal("b", "</c>", order=1)],
     "flags": [pattern("a", r"(?i:<C>)\n?"), literal("b", "</c>", order=1)],
+    "lazy, with a tail": [pattern("a", r"</?[ct].*?>(?:\s*!)?(?!x)"), literal("b", "f")],
     "back-reference": [pattern("a", r"<(?P<x>c|t)></(?P=x)>"), literal("b", "<f>")],
 }
 BEHIND: dict[str, list[Delimiter]] = {
     "a look behind": [pattern("a", r"(?<=\n)<c>"), literal("b", "</c>", order=1)],
     "not behind": [pattern("a", r"(?<!!)<c>\n?"), literal("b", "</c>", order=1)],
+    "not behind, lazy, with a tail": [pattern("a", r"(?<!x)</?[ct].*?>(?:\s*!)?"), literal("b", "f")],
+    "not behind, lazy, with a choice": [pattern("a", r"(?<!x)</?[ct].*?(?:>\s*!|>)"), literal("b", "f")],
     "the start": [pattern("a", r"^\s*<t>|<c>"), literal("b", "</c>", order=1)],
     "a word's edge": [pattern("a", r"\bf\b"), literal("b", "<c>")],
 }
