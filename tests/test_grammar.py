@@ -173,6 +173,11 @@ def test_a_search_finds_what_the_regex_module_finds(sources: list[str], text: st
     assert texts.take(text) == (not any(regex.search(source, text, regex.DOTALL) for source in sources))
 
 
+@pytest.mark.parametrize("text", ["[é(", "[東京(", "[ a東("])
+def test_letters_of_any_script_make_a_name(text: str) -> None:
+    assert not Texts([read(r"\[\s*\w+\(")]).take(text)
+
+
 def test_a_search_for_nothing_or_for_too_much_is_refused() -> None:
     with pytest.raises(Unsupported, match="empty text"):
         Texts([read("a*")])

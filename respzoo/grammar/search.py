@@ -14,7 +14,8 @@ _ASCII = [chr(code) for code in range(128)]
 _SPACES = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-_OTHER = "\ufffd"  # stands for all characters that are nowhere named
+# stands for all characters that are nowhere named: a letter, as most of them are, so that `\w` takes all
+_OTHER = "\U00010480"
 
 
 class Search:
