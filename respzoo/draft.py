@@ -25,7 +25,7 @@ class Draft:
         self._fields = template.by_key
         self._values: dict[str, Any] = {}
         self._pieces: dict[str, list[str]] | None = None
-        self.dropped: list[Dropped] = []
+        self.dropped: list[Dropped] | tuple[()] = ()
         for name, value in template.defaults.items():
             field = template.fields.get(name)
             self._values[name if field is None else field.key] = (
@@ -68,6 +68,7 @@ class Draft:
         self, field: str, raw: str, error: str, reason: Literal["malformed", "unfinished"], *, as_content: bool
     ) -> None:
         """A region became no value; `as_content` returns its text as content all the same."""
+        self.dropped = self.dropped or []
         self.dropped.append({"field": field, "raw": raw, "error": error, "reason": reason})
         import logging  # most answers are whole
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 __all__ = ["FEW", "MANY", "compact"]
 
-MANY = 32
-"""How many pieces are worth joining. A string costs some fifty bytes beside its characters."""
+MANY = 64
+"""How many pieces are worth joining. A string costs some fifty bytes beside its characters; one that the streams share
+(known.py), its place in the list."""
 FEW = 16
 """The same where pieces are kept in two places."""
 

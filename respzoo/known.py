@@ -13,22 +13,24 @@ __all__ = ["NOTHING", "Known", "Strings"]
 
 _MOST = 4_096  # of one set: what has not been learnt by then is looked at each time
 _LONGEST = 32  # characters of what is learnt
-_ENDS = frozenset(".,;!?。，")  # of sentences and their parts; lines end with an escape in a string, and wait elsewhere
+_ENDS = frozenset(".!?。")  # of sentences; lines end with an escape in a string, and elsewhere with what is not learnt
 
 
-class Known(dict[str, str]):
+class Known:
     """The tokens that are known in one state, and what each is sent as. Shared by all streams.
 
     Attributes:
+        texts: both, the token and its text. A plain dict, which is looked at more quickly than any other; what is kept
+            of a stream are these texts, and not those that it came with.
         others: further tokens of the same kind, which are looked at each time all the same: ends of sentences and
             lines, so that there is an occasion to join the pieces between them.
         refused: tokens that are known to be none, beside a set in which they are.
     """
 
-    __slots__ = ("_beside", "others", "refused")
+    __slots__ = ("_beside", "others", "refused", "texts")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.texts: dict[str, str] = {}
         self.others: set[str] = set()
         self.refused: set[str] = set()
         self._beside: dict[object, Known] | None = None
@@ -40,11 +42,11 @@ class Known(dict[str, str]):
 
     def keep(self, text: str) -> None:
         """The same, where white space matters to nobody."""
-        if len(self) + len(self.others) < _MOST and len(text) <= _LONGEST:
-            if text in _ENDS or "\\" in text:
+        if len(self.texts) + len(self.others) < _MOST and len(text) <= _LONGEST:
+            if text in _ENDS or text.endswith("\\n"):
                 self.others.add(text)
             else:
-                self[text] = text
+                self.texts[text] = text
 
     def beside(self, other: object) -> Known:
         """The set for those streams in which this other thing matters, too: some of these."""
@@ -75,15 +77,17 @@ class Strings(dict[str, "bool | None"]):
 
     Attributes:
         known: the tokens that go on with the string.
+        anywhere: the texts of those that do so behind such a backslash, too.
     """
 
-    __slots__ = ("_inside", "known")
+    __slots__ = ("_inside", "anywhere", "known")
 
     def __init__(self, inside: Callable[[str], object]) -> None:
         """`inside` tells whether a text goes on with the string, no escape left open (None: it does not)."""
         super().__init__()
         self._inside = inside
         self.known = Known()
+        self.anywhere: dict[str, str] = {}
 
     def __missing__(self, text: str) -> bool | None:
         found: bool | None = None
@@ -95,4 +99,6 @@ class Strings(dict[str, "bool | None"]):
             self[text] = found
             if found is False and text:
                 self.known.keep(text)
+                if text in self.known.texts and text[0] != "\\":
+                    self.anywhere[text] = text
         return found

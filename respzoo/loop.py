@@ -83,7 +83,7 @@ class Loop:
         self._prompt_held = 0  # characters that were held when the prefix ended
         self._prompt_region = 0  # characters of the region in which it ended
         self.prompt_chunks = 0
-        self.prompt_raws: list[int] = []
+        self.prompt_raws: list[int] | tuple[()] = ()
         self._leave()
 
     def begin(self, events: list[Event], prefix: str) -> None:
@@ -99,7 +99,7 @@ class Loop:
                 self._prompt_region = len(self.region.raw) + self._prompt_held
             elif self.leftover is not None:
                 self._prompt_region = self.leftover.size + self._prompt_held
-            self.prompt_raws.clear()
+            self.prompt_raws = ()
 
     @property
     def prompted(self) -> bool:
@@ -437,6 +437,7 @@ class Loop:
     def _malformed(
         self, events: list[Event], field: Field, raw: str, error: str, reason: Literal["malformed", "unfinished"]
     ) -> None:
+        self.prompt_raws = self.prompt_raws or []
         self.prompt_raws.append(self._prompt_region or self._prompt_held)
         self._begun |= reason == "malformed"
         policy = self.on_malformed if reason == "malformed" else self.on_unfinished

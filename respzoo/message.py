@@ -105,8 +105,8 @@ class MessageStream:
     """
 
     __slots__ = (
-        "_call", "_calls", "_chunk", "_content", "_guard", "_key", "_known", "_marks", "_most", "_muted",
-        "_on_malformed", "_on_unfinished", "_outbox", "_prompted", "_quick", "_reasoning", "_sent", "_template", "_to",
+        "_call", "_calls", "_chunk", "_content", "_guard", "_key", "_marks", "_muted", "_on_malformed",
+        "_on_unfinished", "_outbox", "_prompted", "_quick", "_reasoning", "_sent", "_shown", "_template", "_to",
         "parser",
     )  # fmt: skip
 
@@ -131,12 +131,13 @@ class MessageStream:
         self._content = _Text(compiled.by_key.get(CONTENT))
         self._outbox = Outbox()
         self._muted = True
-        self.parser = (_Marking if arguments == "stream" else _Quiet)(
+        self.parser = ResponseParser.quiet(
             compiled,
             prefix=prefix,
             tools=tools,
             on_malformed=on_malformed,
             on_unfinished=on_unfinished,
+            marks=arguments == "stream",
         )
         # here rather than in the parser: arguments are made of what the parser sees
         self._guard: Guard | None = None
@@ -152,11 +153,10 @@ class MessageStream:
         self._chunk: Event = self.parser.chunk
         self._to: _Text | None = None
         self._calls = False
-        self._known: Known = NOTHING
+        self._shown = NOTHING.texts
         self._call: Call | None = None
         self._key = CONTENT
         self._sent: list[str] = []
-        self._most = 0
         self._deltas(self.parser.initial_events)
         self._muted = False
         self._outbox.clear()
@@ -184,6 +184,10 @@ class MessageStream:
             if isinstance(to, str):
                 return [{to: text}]  # pyright: ignore[reportReturnType]  one of a delta's keys
             return [{"tool_calls": [{"index": to[0], "function": {"arguments": to[1]}}]}]
+        return self.decide(text, special)
+
+    def decide(self, text: str, special: Sequence[tuple[int, int]] | None) -> list[Delta]:
+        """`feed`, for a piece that `passes` did not take."""
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
         deltas = self._feed(text)
@@ -198,27 +202,18 @@ class MessageStream:
             The delta's key, if it is text and the same; or the index of the call that goes on, and with what. None:
             nothing was done.
         """
-        if text not in self._known:
+        shown = self._shown.get(text)
+        if shown is None:
             return None
-        sent, call = self._sent, self._call
-        shown = text
-        if call is not None:
-            self.parser.parts.append(text)
-            shown = self._known[text]
-        sent.append(shown)
-        if len(sent) > self._most:
-            self._compact()
-        return self._key if call is None else (call.index, shown)
-
-    def _compact(self) -> None:
-        """Join what has come in small pieces, here and in the parser."""
-        if self._call is not None:
-            self._call.compact()
+        self._sent.append(shown)  # they are joined when another kind of token comes
+        call = self._call
+        if call is None:
+            return self._key
+        self.parser.parts.append(shown if shown == text else text)
+        if len(self._sent) > call.most:  # in a string there may be no other kind for long
+            call.compact()
             self.parser.compact()
-            self._most = self._call.most
-        elif self._to is not None:
-            self._to.compact()
-            self._most = self._to.blocks + FEW
+        return call.index, shown
 
     def _feed(self, text: str) -> list[Delta]:
         """The same for a piece that is not known."""
@@ -248,10 +243,7 @@ class MessageStream:
             return [{"reasoning_content": text}] if to.is_reasoning else [{"content": text}]
         if not self._calls:
             return []
-        calls = self._outbox.quick(text)
-        if calls is None:
-            return self._deltas([{**self._chunk, "text": text}])
-        return [{"tool_calls": [call]} for call in calls]
+        return [{"tool_calls": [call]} for call in self._outbox.more(text)]
 
     def _aim(self) -> None:
         """Set what the hot path needs to know of the region at hand."""
@@ -266,36 +258,35 @@ class MessageStream:
 
     def _know(self, text: str) -> None:
         """Set what it needs to know of the tokens that may come, now that this piece was fed."""
-        to, open_to = self._to, None
-        goes = self._quick
-        if to is not None:
-            goes &= not (to.strips and (to.space or not to.begun))
-        elif goes:
-            goes = self._calls and (open_to := self._outbox.open_to) is not None
-        call, way = open_to or (None, None)
-        self._known, self._call = self._also(way, text) if goes else NOTHING, call
-        if to is not None:
-            self._sent, self._most = to.sent, to.blocks + FEW
+        known, to = self.parser.known, self._to
+        way = None
+        if known is NOTHING or not self._quick:
+            known = NOTHING
+        elif to is not None:
+            if to.strips and (to.space or not to.begun):
+                known = NOTHING
+            self._call, self._sent = None, to.sent
             self._key = "reasoning_content" if to.is_reasoning else "content"
-        elif call is not None:
-            self._sent, self._most = call.taken, call.most
+        elif self._calls and (open_to := self._outbox.open_to) is not None:
+            self._call, way = open_to
+            self._sent = self._call.taken
+        else:
+            known = NOTHING
+        self._shown = self._also(known, way, text).texts
 
-    def _also(self, way: Way | None, text: str) -> Known:
+    def _also(self, known: Known, way: Way | None, text: str) -> Known:
         """Those of the parser's known tokens that the guard need not see, nor a call's writer, whose `way` with them is
         known; this piece may be one more."""
-        known, guard = self.parser.known, self._guard
-        if guard is None:
-            if way is None:
-                return known
-        elif guard.used or guard.held:
+        guard = self._guard
+        if known is NOTHING or (guard is not None and (guard.used or guard.held)):
             return NOTHING
         ours = known.beside((way, None if guard is None else guard.marks))
-        if (text in known or text in known.others) and text not in ours and text not in ours.refused:
+        if (text in known.texts or text in known.others) and text not in ours.texts and text not in ours.refused:
             shown = text if way is None else way.shown(text)
             if shown is None:
                 ours.refused.add(text)
             else:
-                ours[text] = shown
+                ours.texts[text] = shown
         return ours
 
     def _feed_guarded(self, text: str, special: Sequence[tuple[int, int]] | None, *, end: bool = False) -> list[Delta]:
@@ -318,7 +309,7 @@ class MessageStream:
         deltas = [] if guard is None else self._feed_guarded("", (), end=True)
         parsed, events = self.parser.finalize()
         deltas += self._deltas(events)
-        self._known = NOTHING
+        self._shown = NOTHING.texts
         message = {key: value for key, value in parsed.items() if key not in (REASONING, CONTENT, CALLS)}
         for key, its in ((REASONING, self._reasoning), (CONTENT, self._content)):
             text = "" if its is None else "".join(its.sent)
@@ -419,17 +410,3 @@ class MessageStream:
             self._send(deltas, text, text.open() + raw)
         else:
             self._send(deltas, text, text.text(raw))
-
-
-class _Quiet(ResponseParser):
-    """Leaves it to others to keep the text that is shown."""
-
-    __slots__ = ()
-    keeps_text = False
-
-
-class _Marking(_Quiet):
-    """Tells what the arguments of a call are made from while they are written."""
-
-    __slots__ = ()
-    tells_marks = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from respzoo.arguments import Call, Way, Writer, dump_arguments
@@ -60,18 +60,21 @@ class Outbox:
         self.writer = writer_of(field, captures, tools)
         self._taken = 0
 
-    def quick(self, text: str) -> list[ToolCallDelta] | None:
-        """What a piece of the region's content makes certain, where that is simple; None: take it the long way."""
+    def more(self, text: str) -> Iterable[ToolCallDelta]:
+        """The next piece of the region's content. Returns what it makes certain."""
         writer = self.writer
         shown = writer.quick(text)
+        if shown is None:
+            writer.text(text)
+            return self.news()
         if not shown:
-            return None if shown is None else []
+            return ()
         call = writer.calls[-1]
         if call.waiting or call.index < 0:
             call.write(shown)
-            return list(self.news())
+            return self.news()
         call.pass_on(shown)
-        return [{"index": call.index, "function": {"arguments": shown}}]
+        return ({"index": call.index, "function": {"arguments": shown}},)
 
     @property
     def open_to(self) -> tuple[Call, Way] | None:

@@ -8,7 +8,7 @@ back, it is a chunk of that region and `feed` returns at once; the plain ones am
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from respzoo.content import Lexer
 from respzoo.events import Dropped, Event
@@ -46,18 +46,13 @@ class ResponseParser:
     Attributes:
         initial_events: what the prefix has already opened, written or closed.
         chunk: what the event of a chunk of the region at hand is copied from.
-        known: the tokens of which it is known that `feed` would return that event with their text, and no more.
-        parts: the pieces of the region at hand, to which they would be added.
+        parts: the pieces of the region at hand.
     """
 
     __slots__ = (
-        "_begins", "_escaped", "_finished", "_first", "_guard", "_held", "_known", "_knows", "_leads", "_loop", "_most",
-        "_resume", "_strings", "_template", "chunk", "initial_events", "known", "parts",
+        "_backslash", "_begins", "_finished", "_first", "_guard", "_held", "_known", "_knows", "_leads", "_loop",
+        "_most", "_resume", "_strings", "_template", "_texts", "chunk", "initial_events", "parts",
     )  # fmt: skip
-
-    tells_marks: ClassVar[bool] = False
-    keeps_text: ClassVar[bool] = True
-    """Whether it keeps reasoning and content for the message."""
 
     def __init__(
         self,
@@ -69,6 +64,45 @@ class ResponseParser:
         on_unfinished: Literal["content", "drop"] = "drop",
         special_tokens: Collection[str] | None = None,
     ) -> None:
+        compiled = template if isinstance(template, CompiledTemplate) else compile_spec(template)
+        guard = None
+        if special_tokens is not None:
+            from respzoo.guard import guard_for
+
+            guard = guard_for(compiled, special_tokens)
+        self._begin(compiled, prefix, tools, on_malformed, on_unfinished, guard=guard)
+
+    @classmethod
+    def quiet(
+        cls,
+        template: CompiledTemplate,
+        *,
+        prefix: str,
+        tools: Iterable[Tool] | None,
+        on_malformed: Literal["content", "drop"],
+        on_unfinished: Literal["content", "drop"],
+        marks: bool,
+    ) -> Self:
+        """One that leaves it to others to keep the text that is shown, and may tell `marks`.
+
+        It is of the same class: of two, used by turns, the interpreter would remember for neither where what is.
+        """
+        parser = cls.__new__(cls)
+        parser._begin(template, prefix, tools, on_malformed, on_unfinished, forgets=True, marks=marks)
+        return parser
+
+    def _begin(
+        self,
+        template: CompiledTemplate,
+        prefix: str,
+        tools: Iterable[Tool] | None,
+        on_malformed: Literal["content", "drop"],
+        on_unfinished: Literal["content", "drop"],
+        *,
+        guard: Guard | None = None,
+        forgets: bool = False,
+        marks: bool = False,
+    ) -> None:
         if not isinstance(prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValueError(
                 f"prefix: expected the prompt as a string, found {type(prefix).__name__}; chat templates write part of "
@@ -76,14 +110,13 @@ class ResponseParser:
             )
         check_choice("on_malformed", on_malformed, ("content", "drop"))
         check_choice("on_unfinished", on_unfinished, ("content", "drop"))
-        self._template = template if isinstance(template, CompiledTemplate) else compile_spec(template)
-        self._guard: Guard | None = None
-        if special_tokens is not None:
-            from respzoo.guard import guard_for
-
-            self._guard = guard_for(self._template, special_tokens)
-        self._knows = self._guard is None  # which has to see all text
-        self._loop = Loop(self._template, read_tools(tools), on_malformed, on_unfinished)
+        self._template = template
+        self._guard = guard
+        self._knows = guard is None  # which has to see all text
+        self._loop = loop = Loop(template, read_tools(tools), on_malformed, on_unfinished)
+        loop.forgets = forgets
+        if marks:
+            loop.marks = []
         self._finished = False
         self.initial_events: list[Event] = []
         self.parts: list[str] = []
@@ -91,29 +124,34 @@ class ResponseParser:
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
         # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin;
         # `_strings`, inside one: what a text does there; `_held`: white space that may lead a delimiter or the first
-        # character of one; `_escaped`: a string so far ends with a backslash; `_resume` and `_known`: `_first` and
-        # `known` without either.
-        self._first = ""
+        # character of one, and `_resume`: `_first` without it; `_backslash`: how many `parts` there were when a string
+        # ended with a backslash that escapes what comes next; `_known`: the tokens of which it is known that `feed`
+        # would return `chunk` with their text, and no more; `_texts`: theirs, or those of them that are so still while
+        # something waits.
+        self._first: str = ""
         self._begins: Callable[[str], Any] | None = None
         self._leads = False
         self._strings: Strings | None = None
         self._held = ""
-        self._escaped = False
-        self._resume = ""
+        self._backslash = -1
+        self._resume: str = ""
         self._known: Known = NOTHING
-        self.known: Known = NOTHING
+        self._texts = NOTHING.texts
         self.chunk: Event = _NO_CHUNK
-        self._loop.forgets = not self.keeps_text
-        if self.tells_marks:
-            self._loop.marks = []
-        self._loop.begin(self.initial_events, prefix)
+        loop.begin(self.initial_events, prefix)
         self._tune()
 
     @property
     def marks(self) -> list[Mark]:
-        """What events do not tell, if it `tells_marks`: one list, which its reader empties."""
+        """What events do not tell, if it was asked to: one list, which its reader empties."""
         marks = self._loop.marks
         return [] if marks is None else marks
+
+    @property
+    def known(self) -> Known:
+        """The tokens of which it is known that `feed` would return an event of `chunk` with their text, and no more,
+        and would add their text to `parts`."""
+        return self._known if self._texts is self._known.texts else NOTHING
 
     @property
     def prompted(self) -> bool:
@@ -130,7 +168,7 @@ class ResponseParser:
         self._loop.prompt_chunks = number
 
     @property
-    def prompt_raws(self) -> list[int]:
+    def prompt_raws(self) -> list[int] | tuple[()]:
         """For each `region_malformed` event from `feed` and `finalize`, how many characters of its text the prefix
         wrote."""
         return self._loop.prompt_raws
@@ -138,7 +176,7 @@ class ResponseParser:
     @property
     def dropped(self) -> list[Dropped]:
         """The regions that became no value, in order."""
-        dropped = self._loop.draft.dropped
+        dropped = [*self._loop.draft.dropped]
         return dropped if self._guard is None else self._guard.show(dropped)
 
     @property
@@ -175,10 +213,11 @@ class ResponseParser:
             RuntimeError: after `finalize`.
             ValueError: the stretches do not lie in the text, one after another.
         """
-        if text in self.known:
-            self.parts.append(text)  # they are joined when another kind of token comes
+        shown = self._texts.get(text)
+        if shown is not None:
+            self.parts.append(shown)  # they are joined when another kind of token comes
             event = self.chunk.copy()  # the quickest way to a dict of four keys
-            event["text"] = text
+            event["text"] = shown
             return [event]
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
@@ -189,25 +228,25 @@ class ResponseParser:
             event = self.chunk.copy()
             event["text"] = text
             return [event]
-        if self._held and text:
-            text, self._held = self._held + text, ""
-            self._first, self.known = self._resume, self._known
-            if self._first in text or text[-1].isspace():
-                return self.feed(text)
-            return self._show(text)
+        held = self._held
+        if held and text:
+            text, self._held = held + text, ""
+            self._first, self._texts = self._resume, self._known.texts
         if self._first not in text and text:
             if self._leads:
                 shown = text.rstrip()
                 if shown is not text:  # an unchanged string is returned as it is; if not, no harm is done
                     return self._hold(text, shown)
-            self.known.learn(text)
+            if not held:
+                self._known.learn(text)
             return self._show(text)
         begins = self._begins
         if begins is None or not text:
             return self._feed_slowly(text)
         match = begins(text)
         if match is None:
-            self.known.learn(text)
+            if not held:
+                self._known.learn(text)
             return self._hold(text, text.rstrip() if self._leads else text)
         if match.end() == len(text) and match.end() - match.start() == 1:
             before = text[:-1]
@@ -227,7 +266,7 @@ class ResponseParser:
             return self._takes_string(self._strings, text)
         if self._first in text or (self._leads and text.rstrip() is not text):
             return False
-        self.known.learn(text)
+        self._known.learn(text)
         parts = self.parts
         parts.append(text)
         if len(parts) > self._most:
@@ -245,19 +284,16 @@ class ResponseParser:
 
     def _hold(self, text: str, shown: str) -> list[Event]:
         """No delimiter begins in `shown`, the beginning of this text; with the rest one may."""
-        if len(shown) < len(text):
-            if len(text) - len(shown) > _MOST_HELD:
+        waits = len(text) - len(shown)
+        if waits:
+            if waits > _MOST_HELD:
                 return self._feed_slowly(text)
-            self._held = text[len(shown) :]
-            self._wait()
+            self._resume, self._first, self._texts = self._first, "", NOTHING.texts  # the next token finds it
             if not shown:
+                self._held = text
                 return []
+            self._held = text[-waits:]
         return self._show(shown)
-
-    def _wait(self) -> None:
-        """Have the next token find what waits."""
-        self._resume, self._known = self._first, self.known
-        self._first, self.known = "", NOTHING
 
     def _show(self, text: str) -> list[Event]:
         parts = self.parts
@@ -271,30 +307,35 @@ class ResponseParser:
     def compact(self) -> None:
         """Join the pieces of the region at hand, on occasion."""
         if (region := self._loop.region) is not None:
+            escaped = self._escaped
             region.compact()
+            self._backslash = len(self.parts) if escaped else -1
             self._most = len(self.parts) + region.most
+
+    @property
+    def _escaped(self) -> bool:
+        """Whether a string so far ends with a backslash that escapes what comes next."""
+        return self._backslash == len(self.parts)
 
     def _takes_string(self, strings: Strings, text: str) -> bool:
         """Inside a quoted string, take text that goes on with it. False: the string ends."""
-        escaped = self._escaped
-        escapes = strings[text[1:] if escaped else text]
-        if escapes is not escaped:
-            if escapes is None:
-                return False
-            self._escaped = escapes
-            if escapes:
-                self._wait()
-            else:
-                self._first, self.known = self._resume, self._known
         parts = self.parts
+        escapes = strings[text[1:] if self._backslash == len(parts) else text]
+        if escapes is None:
+            return False
         parts.append(text)
+        if escapes:
+            self._backslash = len(parts)
+            self._texts = strings.anywhere if self._knows else NOTHING.texts
+        else:
+            self._texts = self._known.texts
         if len(parts) > self._most:
             self.compact()
         return True
 
     def _end_string(self, text: str) -> list[Event]:
         if text and self._escaped:
-            self._escaped = False
+            self._backslash = -1
             lexer = self._loop.lexer
             assert lexer is not None
             lexer.stop("\\")
@@ -340,7 +381,8 @@ class ResponseParser:
 
     def _loosen(self) -> None:
         """Send all through the loop."""
-        self._first, self._begins, self._leads, self._strings, self.known = "", None, False, None, NOTHING
+        self._first, self._begins, self._leads, self._strings, self._backslash = "", None, False, None, -1
+        self._known, self._texts = NOTHING, NOTHING.texts
 
     def _tune(self) -> None:
         """Set what the hot path needs to know."""
@@ -365,7 +407,7 @@ class ResponseParser:
         else:
             return
         if self._knows:
-            self.known = known
+            self._known, self._texts = known, known.texts
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:

@@ -82,9 +82,9 @@ class Scanner:
         self.text: str = ""
         self.at: int = 0
         self._keep = keep
-        self._held: list[str] = []  # held text of earlier chunks
+        self._held: list[str] | tuple[()] = ()  # held text of earlier chunks
         self._length = 0  # and its length
-        self._candidates: list[_Candidate] = []
+        self._candidates: list[_Candidate] | tuple[()] = ()
         self._late: list[str] | None = None  # text that is not searched before `_patience` more characters have come
         self._patience = 0
         self._searched: Searched | None = None
@@ -170,7 +170,7 @@ class Scanner:
                 if self._held:  # nothing of it was a delimiter
                     self.text, self.at = "".join(self._held) + text[decided_from:], 0
                     skip = self._length + at - decided_from
-                    self._held, self._length = [], 0
+                    self._held, self._length = (), 0
                     text, decided_from = self.text, 0
                     at, size = skip, len(text)
                 begin = begins(text, at) if at < size else None
@@ -243,6 +243,7 @@ class Scanner:
                     return self._commit(watch, candidate, decided_from, mark, size)
         first = candidates[0]
         before = "" if self._held else text[decided_from:mark]
+        self._held = self._held or []
         self._held.append(text[mark:])
         self._length += size - mark
         self.at = size
@@ -281,7 +282,7 @@ class Scanner:
         self.allowance.walk(self._length)
         if self._held:
             self.text, self.at = "".join(self._held) + self.text[self.at :], 0
-            self._held, self._length, self._candidates = [], 0, []
+            self._held, self._length, self._candidates = (), 0, ()
         if self._late:
             self.text += "".join(self._late)
             self._late = None
@@ -299,8 +300,8 @@ class Scanner:
     def reset(self) -> None:
         """Forget what is held and what is left to walk."""
         self.text, self.at = "", 0
-        self._held, self._length = [], 0
-        self._candidates = []
+        self._held, self._length = (), 0
+        self._candidates = ()
         self._late, self._patience = None, 0
         self._searched = None
 
@@ -353,7 +354,7 @@ class Scanner:
             self.at = mark + stop - self._length
         else:  # it ended in an older chunk: what was held behind it is walked again
             self.text, self.at = whole[stop:] + text[at:], 0
-        self._held, self._length, self._candidates = [], 0, []
+        self._held, self._length, self._candidates = (), 0, ()
         return before + whole[: candidate.start], found
 
     # ---------------------------------------------------------------------------------------- the regex module's way

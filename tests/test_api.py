@@ -87,11 +87,12 @@ def test_methods_and_attributes() -> None:
         return {name for name in vars(kind) if not name.startswith("_")}
 
     # MessageStream's questions and its short way, no promise to users
-    shared = {"chunk", "compact", "keeps_text", "known", "parts", "takes"}
-    of_message = {*shared, "marks", "prompt_chunks", "prompt_raws", "prompted", "tells_marks"}
+    shared = {"chunk", "compact", "known", "parts", "takes"}
+    of_message = {*shared, "marks", "prompt_chunks", "prompt_raws", "prompted", "quiet"}
     promised = {"feed", "finalize", "region", "held", "dropped", "initial_events"}
     assert public(respzoo.ResponseParser) == promised | of_message
-    assert public(respzoo.MessageStream) == {"feed", "finish", "dropped", "parser", "passes"}  # the last: adapters' way
+    of_adapters = {"passes", "decide"}
+    assert public(respzoo.MessageStream) == {"feed", "finish", "dropped", "parser", *of_adapters}
     assert public(respzoo.ResponseTemplate) == {"parse", "parser", "stream", *GRAMMARS}
     template = respzoo.ResponseTemplate({"start_anchor": "<s>", "fields": {"content": {}}}, name="mine")
     assert (template.name, template.source) == ("mine", "given by the caller")

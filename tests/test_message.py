@@ -90,7 +90,7 @@ def every_cutting(spec: Any, text: str, expected: dict[str, Any], *, prefix: str
                 key: value for key, value in expected.items() if key in ("reasoning_content", "content", "tool_calls")
             }
             assert add_up(deltas) == visible, how
-            assert made.dropped is made.parser.dropped
+            assert made.dropped == made.parser.dropped
             with pytest.raises(RuntimeError):
                 made.feed("x")
             with pytest.raises(RuntimeError):

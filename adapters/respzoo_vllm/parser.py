@@ -142,15 +142,17 @@ class ReplyReader(engine.Parser):
             stream = self._stream = self._begin(request, prompt_token_ids or self._prompt_ids, "", streamed=True)
         spans = self._spans
         ordinary = spans is None or (delta_token_ids and spans.heeded.isdisjoint(delta_token_ids))
-        if ordinary and not finished and self._forced is None and (to := stream.passes(delta_text)) is not None:
-            # nearly always one of these
-            if to == "content":
-                return build.content(delta_text)
-            if isinstance(to, tuple):
-                return build.rest(*to)
-            return build.reasoning(delta_text) if self._show_reasoning else None
-        special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
-        deltas = stream.feed(delta_text, special)
+        if ordinary and not finished and self._forced is None:
+            if (to := stream.passes(delta_text)) is not None:  # nearly always
+                if to == "content":
+                    return build.content(delta_text)
+                if isinstance(to, tuple):
+                    return build.rest(*to)
+                return build.reasoning(delta_text) if self._show_reasoning else None
+            deltas = stream.decide(delta_text, () if spans is not None and spans.known else None)
+        else:
+            special = spans.of(delta_text, delta_token_ids, finished=finished) if spans is not None else None
+            deltas = stream.feed(delta_text, special)
         if finished:
             deltas = deltas + self._stop(stream, request, delta_text, delta_token_ids)
             deltas = deltas + self._finish(stream, request, streamed=True)

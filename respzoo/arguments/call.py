@@ -59,14 +59,17 @@ class Call:
         self.name = name
         self.id = id
         self.index = -1
-        self.waiting: list[str] = []
+        self.waiting: list[str] | None = None
         self.taken: list[str] = []
         self.most = FEW
         self._begun = False  # whether there is an argument
 
     def write(self, text: str) -> None:
         """This text is certain, too."""
-        self.waiting.append(text)
+        if self.waiting is None:
+            self.waiting = [text]
+        else:
+            self.waiting.append(text)
 
     def argument(self, key: str) -> None:
         """An argument begins; its value is written next."""
@@ -75,9 +78,10 @@ class Call:
 
     def take(self) -> str:
         """What was written since the last time."""
-        waiting = self.waiting
+        waiting, self.waiting = self.waiting, None
+        if waiting is None:
+            return ""
         news = waiting[0] if len(waiting) == 1 else "".join(waiting)
-        waiting.clear()
         if news:
             self.pass_on(news)
         return news
@@ -95,7 +99,7 @@ class Call:
     @property
     def size(self) -> int:
         """How many characters were written so far."""
-        return sum(map(len, self.taken)) + sum(map(len, self.waiting))
+        return sum(map(len, self.taken)) + sum(map(len, self.waiting or ()))
 
     @property
     def sent(self) -> str:
@@ -104,7 +108,7 @@ class Call:
 
     def rest(self, text: str) -> str | None:
         """What is missing of the finished text, all taken; None if what was written is not its beginning."""
-        written = "".join([*self.taken, *self.waiting])
+        written = "".join([*self.taken, *(self.waiting or ())])
         if not text.startswith(written):
             return None
         self.write(text[len(written) :])

@@ -15,17 +15,6 @@ from respzoo.arguments.value import ValueText
 __all__ = ["JsonCalls", "Shape"]
 
 
-class _Frame:
-    """An open bracket, and, in an object, the last key, and whether another is awaited."""
-
-    __slots__ = ("is_object", "key", "key_is_next")
-
-    def __init__(self, *, is_object: bool) -> None:
-        self.is_object = is_object
-        self.key = ""
-        self.key_is_next = is_object
-
-
 @dataclass(frozen=True)
 class Shape:
     """Where in a region its calls are, and how it writes strings."""
@@ -57,13 +46,16 @@ _JSON = Syntax()
 class JsonCalls(TokenCalls):
     """Follows the calls of one region."""
 
-    __slots__ = ("_arguments", "_base", "_captures", "_collected", "_frames", "_inner", "_role", "_shape")
+    __slots__ = (
+        "_arguments", "_base", "_captures", "_collected", "_frames", "_inner", "_key_is_next", "_role", "_shape",
+    )  # fmt: skip
 
     def __init__(self, shape: Shape, captures: Mapping[str, str]) -> None:
         super().__init__(shape.syntax)
         self._shape = shape
         self._captures = captures
-        self._frames: list[_Frame] = []
+        self._frames: list[str | None] = []  # the open brackets: in an object, the last key; of a list, None
+        self._key_is_next = False  # whether the innermost is an object that awaits a key
         self._base = 0  # how many brackets stand around an item
         self._collected: list[str] | None = None  # a string that is a key, a name or an id
         self._role = ""  # what the string at hand is
@@ -83,7 +75,7 @@ class JsonCalls(TokenCalls):
             return
         kind, text = token
         if kind == "string":
-            self._role = "key" if self._frames and self._frames[-1].key_is_next else self._begin()
+            self._role = "key" if self._key_is_next else self._begin()
             if self._role == "arguments":
                 self._inner = Tokens(_JSON)
             elif self._role:
@@ -98,8 +90,8 @@ class JsonCalls(TokenCalls):
         elif kind == "end":
             self._string_ends()
         elif kind == "word":
-            if self._frames and self._frames[-1].key_is_next:
-                self._frames[-1].key = text
+            if self._key_is_next:
+                self._frames[-1] = text
             elif self._begin() == "id" and text.lstrip("-").isdigit():
                 self.calls[-1].id = str(int(text))
             elif not self._frames:
@@ -112,7 +104,7 @@ class JsonCalls(TokenCalls):
         role, self._role, self._collected = self._role, "", None
         self._inner = self._arguments = None
         if role == "key":
-            self._frames[-1].key = text
+            self._frames[-1] = text
         elif role == "name":
             self.calls[-1].name = self.calls[-1].name or text
         elif role == "id":
@@ -130,23 +122,25 @@ class JsonCalls(TokenCalls):
                 self._arguments = ValueText(self.calls[-1], bare_keys=self._shape.syntax.bare_keys)
                 self._arguments.token(("punct", char))
                 return
-            frames.append(_Frame(is_object=char == "{"))
+            self._key_is_next = char == "{"
+            frames.append("" if self._key_is_next else None)
         elif not frames:
             return  # between the values of a sequence
         elif char in "}]":
             frames.pop()
+            self._key_is_next = False
         elif char == ":":
-            frames[-1].key_is_next = False
+            self._key_is_next = False
         elif char == ",":
-            frames[-1].key_is_next = frames[-1].is_object
+            self._key_is_next = frames[-1] is not None
 
     def _begin(self) -> str:
         """A value begins. Returns what it is of a call: its name, id or arguments, or nothing."""
         depth = len(self._frames)
         shape = self._shape
         if shape.pairs:
-            if depth == self._base + 1 and self._frames[-1].is_object:
-                self.calls.append(Call(self._frames[-1].key))
+            if depth == self._base + 1 and (name := self._frames[-1]) is not None:
+                self.calls.append(Call(name))
                 return "arguments"
             return ""
         if depth == self._base:
@@ -154,9 +148,7 @@ class JsonCalls(TokenCalls):
             self.calls.append(Call(shape.route.name.caught(caught), shape.route.id.caught(caught)))
         if depth - self._base > shape.deepest:
             return ""
-        path: Path = tuple(frame.key for frame in self._frames[self._base :])
-        if not all(frame.is_object for frame in self._frames[self._base :]):
-            return ""
+        path = tuple(self._frames[self._base :])  # a list in it is on no path
         for role, paths in shape.roles:
             if path in paths:
                 return role

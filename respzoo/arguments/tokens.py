@@ -166,21 +166,24 @@ class Tokens:
                 self._opening += char
                 if (end := syntax.ends.get(self._opening)) is not None:
                     self._opening = ""
-                    yield from self._flush()
+                    if self._word:
+                        yield self._whole_word()
                     self._quote = end
                     yield "string", ""
                     return text[at:]
                 if not any(begin.startswith(self._opening) for begin in syntax.ends):
                     self.failed = True
             elif char in syntax.quotes:
-                yield from self._flush()
+                if self._word:
+                    yield self._whole_word()
                 self._quote = char
                 self._canonical = None if syntax.raw else _CANONICAL[char]
                 yield "string", ""
                 if self._is_raw:
                     return text[at:]
             elif char in "{}[](),:;=":
-                yield from self._flush()
+                if self._word:
+                    yield self._whole_word()
                 self._after_equals = char == "="
                 yield "punct", char
             elif (match := _PLAIN.match(text, at - 1)) is not None:
@@ -195,10 +198,9 @@ class Tokens:
                 self._word += char if self._word else ""
         return ""
 
-    def _flush(self) -> Iterator[Token]:
-        if self._word:
-            word, self._word = self._word.rstrip(), ""
-            yield "word", word
+    def _whole_word(self) -> Token:
+        word, self._word = self._word.rstrip(), ""
+        return "word", word
 
     def _plain_end(self, text: str, at: int) -> int:
         ends = [place for char in (self._quote, "\\") if (place := text.find(char, at)) >= 0]
