@@ -20,8 +20,9 @@ class Known:
     """The tokens that are known in one state, and what each is sent as. Shared by all streams.
 
     Attributes:
-        texts: both, the token and its text. A plain dict, which is looked at more quickly than any other; what is kept
-            of a stream are these texts, and not those that it came with.
+        texts: both, the token and its text; an empty one if it is white space that has to wait. A plain dict, which is
+            looked at more quickly than any other; what is kept of a stream are these texts, and not those that it came
+            with.
         others: further tokens of the same kind, which are looked at each time all the same: ends of sentences and
             lines, so that there is an occasion to join the pieces between them.
         refused: tokens that are known to be none, beside a set in which they are.
@@ -48,6 +49,11 @@ class Known:
             else:
                 self.texts[text] = text
 
+    def wait(self, text: str) -> None:
+        """In this state this is white space that a delimiter may begin with."""
+        if len(self.texts) < _MOST and len(text) <= _LONGEST:
+            self.texts[text] = ""
+
     def beside(self, other: object) -> Known:
         """The set for those streams in which this other thing matters, too: some of these."""
         found = None if self._beside is None else self._beside.get(other)
@@ -62,6 +68,9 @@ class _Nothing(Known):
 
     def keep(self, text: str) -> None:
         """Nothing is known here."""
+
+    def wait(self, text: str) -> None:
+        """Nor this."""
 
     def beside(self, other: object) -> Known:
         return self

@@ -281,7 +281,7 @@ class MessageStream:
         if known is NOTHING or (guard is not None and (guard.used or guard.held)):
             return NOTHING
         ours = known.beside((way, None if guard is None else guard.marks))
-        if (text in known.texts or text in known.others) and text not in ours.texts and text not in ours.refused:
+        if (known.texts.get(text) or text in known.others) and text not in ours.texts and text not in ours.refused:
             shown = text if way is None else way.shown(text)
             if shown is None:
                 ours.refused.add(text)

@@ -50,8 +50,8 @@ class ResponseParser:
     """
 
     __slots__ = (
-        "_backslash", "_begins", "_finished", "_first", "_guard", "_held", "_known", "_knows", "_leads", "_loop",
-        "_most", "_resume", "_strings", "_template", "_texts", "chunk", "initial_events", "parts",
+        "_backslash", "_begins", "_blank", "_finished", "_first", "_guard", "_held", "_known", "_knows", "_leads",
+        "_loop", "_most", "_resume", "_strings", "_template", "_texts", "chunk", "initial_events", "parts",
     )  # fmt: skip
 
     def __init__(
@@ -124,15 +124,16 @@ class ResponseParser:
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
         # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin;
         # `_strings`, inside one: what a text does there; `_held`: white space that may lead a delimiter or the first
-        # character of one, and `_resume`: `_first` without it; `_backslash`: how many `parts` there were when a string
-        # ended with a backslash that escapes what comes next; `_known`: the tokens of which it is known that `feed`
-        # would return `chunk` with their text, and no more; `_texts`: theirs, or those of them that are so still while
-        # something waits.
+        # character of one, `_blank`: it is known white space and no more, and `_resume`: `_first` without it;
+        # `_backslash`: how many `parts` there were when a string ended with a backslash that escapes what comes next;
+        # `_known`: the tokens of which it is known that `feed` would return `chunk` with their text, and no more;
+        # `_texts`: theirs, or those of them that are so still while something waits.
         self._first: str = ""
         self._begins: Callable[[str], Any] | None = None
         self._leads = False
         self._strings: Strings | None = None
         self._held = ""
+        self._blank = False
         self._backslash = -1
         self._resume: str = ""
         self._known: Known = NOTHING
@@ -214,11 +215,21 @@ class ResponseParser:
             ValueError: the stretches do not lie in the text, one after another.
         """
         shown = self._texts.get(text)
-        if shown is not None:
+        if shown:
             self.parts.append(shown)  # they are joined when another kind of token comes
             event = self.chunk.copy()  # the quickest way to a dict of four keys
             event["text"] = shown
             return [event]
+        if shown is not None:  # white space, which waits
+            self._blank, self._held = True, text
+            self._resume, self._first, self._texts = self._first, "", NOTHING.texts
+            return []
+        if self._blank:
+            self._blank, known = False, self._known.texts
+            if shown := known.get(text):
+                text, self._held = self._held + shown, ""
+                self._first, self._texts = self._resume, known
+                return self._show(text)
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
         strings = self._strings
@@ -236,6 +247,8 @@ class ResponseParser:
             if self._leads:
                 shown = text.rstrip()
                 if shown is not text:  # an unchanged string is returned as it is; if not, no harm is done
+                    if not shown and not held:
+                        self._known.wait(text)
                     return self._hold(text, shown)
             if not held:
                 self._known.learn(text)
