@@ -322,6 +322,14 @@ def test_each_token_of_a_string_goes_at_once(spec: Any, before: str, behind: str
     assert message["tool_calls"]
 
 
+@pytest.mark.parametrize("behind", ["', c.='d", "', é='d", "',\u2003c='d", "', c-='d", "')\nf.(", "')\u2028f("])
+def test_what_ends_a_raw_string_ends_its_text(behind: str) -> None:
+    """And what only looks like it does not, however the text is cut."""
+    text = f"<c>f(a='b{behind}"
+    sent = {0: dump_arguments({"a": f"b{behind}"})[:-2]}
+    assert stream(PYTHON_LINES, list(text)).texts == stream(PYTHON_LINES, [text]).texts == sent
+
+
 def test_the_name_goes_as_soon_as_it_is_certain() -> None:
     made = respzoo.ResponseTemplate(JSON_BODY).stream(prefix="<s>")
     assert made.feed('<c>{"name": "get_') == []
@@ -478,7 +486,7 @@ def test_any_tree(arguments: dict[str, Any], seed: int, named: bool) -> None:
             check(spec, text, pieces)
 
 
-BITS = ['<f=f>', '</f></c>', '<s>', '</s>', '<item>', '</item>', '<v name="l" type="list">', '<v type="raw">', '<v name="d" type="dict">', '<v name="j">', '<v type="json">', '</f>', '<p=s>', '<p=n>', '</p>', '<k>s</k>', '<v>', '</v>', '<p name="s" string="true">', '<c name="f">', '<c>', '</c>', '{', '}', '[', ']', '"name": ', '"f"', '"arguments": ', '"a": ', '"', "\\", "\\u00e9", ",", ":", "1", "x", "'", "(", ")", "f(", "a=", "call:f", "<q>", "\n", "true", " "]  # fmt: skip
+BITS = ['<f=f>', '</f></c>', '<s>', '</s>', '<item>', '</item>', '<v name="l" type="list">', '<v type="raw">', '<v name="d" type="dict">', '<v name="j">', '<v type="json">', '</f>', '<p=s>', '<p=n>', '</p>', '<k>s</k>', '<v>', '</v>', '<p name="s" string="true">', '<c name="f">', '<c>', '</c>', '{', '}', '[', ']', '"name": ', '"f"', '"arguments": ', '"a": ', '"', "\\", "\\u00e9", ",", ":", "1", "x", "'", "(", ")", "f(", "a=", "', a='", "', a.='", "')\n", "call:f", "<q>", "\n", "true", " "]  # fmt: skip
 SPECS = {name: spec for name, spec, _ in CASES}
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from respzoo.arguments.call import Way, canonical, escape
+from respzoo.content.raw_strings import ARGUMENT, CALL, LAST
 
 __all__ = ["Syntax", "Token", "Tokens"]
 
@@ -31,9 +32,7 @@ _HEX = re.compile("[0-9a-fA-F]+")
 _SHORT = '"\\bfnrt'  # what a backslash escapes, where JSON's writer uses one
 _CANONICAL = {quote: re.compile(canonical(quote) + r"(?=\\?\Z)").match for quote in "\"'"}
 _AS_JSON = {'"': Way("", as_json=True), "'": Way("'", as_json=True)}
-_RAW_ARGUMENT = re.compile(r"'\s*,\s*[A-Za-z_][\w.\-]*\s*=")
-_RAW_LAST = re.compile(r"'\s*\)")
-_RAW_CALL = re.compile(r"\s*[\n\r,;]\s*(?:[,;]\s*)?[A-Za-z_][\w.\-]*\s*\(")
+_RAW_ARGUMENT, _RAW_LAST, _RAW_CALL = map(re.compile, (ARGUMENT, LAST, CALL))
 
 
 @dataclass(frozen=True)

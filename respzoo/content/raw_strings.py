@@ -14,15 +14,16 @@ from respzoo.content.base import Borders
 from respzoo.content.quoted import QuotedLexer, QuoteRules
 from respzoo.delimiters import Delimiter, Found, WatchList
 
-__all__ = ["ENDS", "RawStringLexer", "RawStringRules"]
+__all__ = ["ARGUMENT", "CALL", "ENDS", "LAST", "RawStringLexer", "RawStringRules"]
 
 _SPACE = r"[ \t\n\r]*"
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:[\-.][A-Za-z0-9_]+)*"
-_ARGUMENT = rf"'{_SPACE},{_SPACE}{_NAME}{_SPACE}="
-_LAST = rf"'{_SPACE}\)"
-_CALL = rf"(?:[\n\r]{_SPACE}(?:[,;]{_SPACE})?|[,;]{_SPACE}){_NAME}{_SPACE}\("
+ARGUMENT = rf"'{_SPACE},{_SPACE}{_NAME}{_SPACE}="
+LAST = rf"'{_SPACE}\)"
+CALL = rf"(?:[\n\r]{_SPACE}(?:[,;]{_SPACE})?|[,;]{_SPACE}){_NAME}{_SPACE}\("
+"""Patterns of what may end such a string, or proves that it has ended: another argument, the last bracket, a call."""
 
-ENDS = re.compile(rf"(?={_ARGUMENT}|{_LAST}(?:[ \t]*{_CALL}|{_SPACE}\Z))")
+ENDS = re.compile(rf"(?={ARGUMENT}|{LAST}(?:[ \t]*{CALL}|{_SPACE}\Z))")
 """Matches, without any text, before the quote that ends such a string."""
 
 
@@ -32,9 +33,9 @@ class RawStringRules:
     def __init__(self, rules: QuoteRules, borders: Borders) -> None:
         field, plain = borders.field, borders.plain
         self.quoted = rules
-        inside = [Delimiter.regex("argument", field, _ARGUMENT), Delimiter.regex("last", field, _LAST)]
+        inside = [Delimiter.regex("argument", field, ARGUMENT), Delimiter.regex("last", field, LAST)]
         self.inside = WatchList(inside, plain=plain)
-        self.behind = WatchList([*borders.closers, *inside, Delimiter.regex("call", field, _CALL)], plain=plain)
+        self.behind = WatchList([*borders.closers, *inside, Delimiter.regex("call", field, CALL)], plain=plain)
 
 
 class RawStringLexer(QuotedLexer):
