@@ -75,8 +75,8 @@ class Region:
         self._fixed = 0  # and the first that may be joined with those behind it
         self._joined = (-1, "")  # how many parts were joined last, and their text
         self.forgets = forgets and field.flat and field.lexer is None and field.key in (REASONING, CONTENT)
-        self.most = 2 if self.forgets else FEW if forgets else MANY
         self.lexer: Lexer | None = None if field.lexer is None or not explicit else field.lexer()
+        self.most = 2 if self.forgets else FEW if forgets or isinstance(self.lexer, TagLexer) else MANY
 
     @property
     def text(self) -> str:

@@ -147,11 +147,11 @@ class _Value:
 
     __slots__ = ("at", "holds_closing", "inner", "key", "kind", "may_be_next", "start")
 
-    def __init__(self, found: Found, at: int, may_be_next: bool) -> None:
-        self.key = found.groups.get("key", "")
-        self.kind = found.groups.get("type", "")
-        self.at = at  # the part that is its opening tag
-        self.start = at + 1
+    def __init__(self, token: _Token, *, may_be_next: bool = True) -> None:
+        self.key = token.key
+        self.kind = token.type
+        self.at = token.at  # the part that is its opening tag
+        self.start = token.at + 1
         self.may_be_next = may_be_next  # whether its opening tag may be another argument's
         self.inner: list[_Inner] = []
         self.holds_closing = False  # a closing tag that is text
@@ -168,18 +168,32 @@ class _Inner(NamedTuple):
 
 
 class _Token(NamedTuple):
-    """A delimiter in a value, the part that it is, and whether it is an opening tag that may be another argument's."""
+    """A delimiter in a value."""
 
     kind: str
-    found: Found
     at: int
+    """The part that it is."""
+    key: str
+    type: str
+    """What its opening tag says, if there is one in it."""
+    before: str
+    """Its text before the region's closer, if that is in it."""
     may_be_next: bool
+    """Whether it is an opening tag that may be another argument's."""
+
+
+def _token(found: Found, at: int, *, may_be_next: bool) -> _Token:
+    end = found.spans["region_end"][0] if "region_end" in found.spans else 0
+    key, kind = found.groups.get("key", ""), found.groups.get("type", "")
+    return _Token(found.delimiter.kind, at, key, kind, found.text[:end], may_be_next)
 
 
 class BalancedTagLexer(TagLexer):
     """Attributes:
     fault: why the region has no value, once it has ended.
     """
+
+    __slots__ = ("_alone", "_rules", "_tokens", "_walk", "fault")
 
     def __init__(self, rules: BalancedTagRules) -> None:
         super().__init__(rules.between)
@@ -212,7 +226,7 @@ class BalancedTagLexer(TagLexer):
             self.rest = len(found.text) - end
             return begin
         ends = kind == "end" and not walk.quotes
-        token = _Token(kind, found, at, kind == "open" and self._may_be_next(found.text, parts))
+        token = _token(found, at, may_be_next=kind == "open" and self._may_be_next(found.text, parts))
         walk.step(token, parts)
         if ends:
             self._tokens.append(token)
@@ -274,6 +288,8 @@ class _Walk:
         quoted: the part behind the last quoted call.
     """
 
+    __slots__ = ("_every_tag", "_rules", "pairs", "quoted", "quotes", "stack")
+
     def __init__(self, rules: BalancedTagRules, pairs: list[Pair], *, every_tag: bool) -> None:
         self._rules = rules
         self._every_tag = every_tag
@@ -283,20 +299,19 @@ class _Walk:
         self.quoted = 0
 
     def step(self, token: _Token, parts: Sequence[str]) -> None:
-        stack, (kind, found, at, may_be_next) = self.stack, token
+        stack, at = self.stack, token.at
         if not stack:
-            stack.append(_Value(found, at, True))
+            stack.append(_Value(token))
             return
-        match kind:
+        match token.kind:
             case "next":
                 self._close(parts, at, "", at)
-                stack.append(_Value(found, at, True))
+                stack.append(_Value(token))
             case "end":
-                end = found.spans["region_end"][0]
-                for start in starts(self._rules.closing, found.text[:end]):
+                for start in starts(self._rules.closing, token.before):
                     if not stack:
                         break
-                    self._close(parts, at, found.text[:start], at)
+                    self._close(parts, at, token.before[:start], at)
                 if self.quotes:
                     self._end_quote(at)
             case "closing":
@@ -306,11 +321,11 @@ class _Walk:
                     value.holds_closing = True
             case "open":
                 value = stack[0]
-                may_be_next &= not (len(stack) == 1 and value is not None and value.holds_closing)
-                if may_be_next or self._every_tag:
-                    stack.append(_Value(found, at, may_be_next))
+                outside = not (len(stack) == 1 and value is not None and value.holds_closing)
+                if (may_be_next := token.may_be_next and outside) or self._every_tag:
+                    stack.append(_Value(token, may_be_next=may_be_next))
             case "call":
-                stack += [None, _Value(found, at, True)]
+                stack += [None, _Value(token)]
                 self.quotes += 1
             case "region":
                 self._end_quote(at)

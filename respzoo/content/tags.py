@@ -52,14 +52,16 @@ class TagRules:
 class TagLexer:
     """Follows a region of tags, collecting `pairs` of key and raw value."""
 
+    __slots__ = ("broken", "pairs", "rest", "watch")
+
     skip: Callable[[str, int], int] | None = None
     inside: Strings | None = None
     heeds = False
-    broken = False
-    rest = 0
 
     def __init__(self, watch: WatchList) -> None:
         self.watch = watch
+        self.broken = False
+        self.rest = 0
         self.pairs: list[Pair] = []
 
     @property
@@ -99,6 +101,8 @@ class TagLexer:
 
 class PlainTagLexer(TagLexer):
     """As the reference's users expect it: the first end that something proves is one."""
+
+    __slots__ = ("_from", "_key", "_rules", "_type")
 
     def __init__(self, rules: TagRules) -> None:
         super().__init__(rules.between)
