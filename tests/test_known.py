@@ -109,6 +109,8 @@ def test_so_much_is_known_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     for word in ("a", "b ", "", "c", "x" * 1000, "d", "e"):
         tokens.learn(word)
     assert list(tokens.texts) == ["a", "c", "d"]
+    tokens.wait(" ")
+    assert list(tokens.texts) == ["a", "c", "d"]
     strings = Strings(re.compile(r'[^"\\]*(?:\\.[^"\\]*)*').fullmatch)
     assert [strings[word] for word in ("a ", "b\\", 'c"', "d\\\\", "\\", "x" * 1000)] == [
         False,
@@ -122,8 +124,22 @@ def test_so_much_is_known_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(strings) == 3
     assert tokens.beside("other") is tokens.beside("other")
     NOTHING.learn("a")
+    NOTHING.wait(" ")
     assert not NOTHING.texts
     assert NOTHING.beside("other") is NOTHING
+
+
+def test_what_is_known_behind_a_backslash() -> None:
+    """And white space that waits."""
+    strings = Strings(re.compile(r'[^"\\]*(?:\\.[^"\\]*)*').fullmatch)
+    for word in ("n", 'ab\\"', "\\n", '\\"', ".", "c\\", 'd"'):
+        _ = strings[word]
+    assert list(strings.known.texts) == ["n", 'ab\\"', '\\"']
+    assert list(strings.anywhere) == ["n", 'ab\\"']
+    assert strings.known.others == {"\\n", "."}
+    tokens = Known()
+    tokens.wait(" ")
+    assert tokens.texts == {" ": ""}
 
 
 @pytest.mark.parametrize(
