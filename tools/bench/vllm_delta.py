@@ -30,7 +30,7 @@ from respzoo_vllm import plugin
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- vllm-bench:begin -->", "<!-- vllm-bench:end -->"
-SIZES = (1024, 4096, 16384)
+SIZES = (1024, 4096, 16384, 65536)
 PROMPTS = (1_000, 10_000, 100_000)
 TOO_LONG = 5.0  # seconds of one run, to run it again
 IN_A_ROW = 3  # runs of one parser: a server has only one, and the first run behind another's finds the caches cold
