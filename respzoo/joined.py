@@ -8,7 +8,7 @@ MANY = 64
 """How many pieces are worth joining. A string costs some fifty bytes beside its characters; one that the streams share
 (known.py), its place in the list."""
 FEW = 16
-"""The same where pieces are kept in two places."""
+"""The same where pieces are kept in two places, and of tags, whose pieces the streams seldom share."""
 _USUAL = 4  # characters of a token
 
 

@@ -20,7 +20,7 @@ class Known:
     """The tokens that are known in one state, and what each is sent as. Shared by all streams.
 
     Attributes:
-        texts: both, the token and its text; an empty one if it is white space that has to wait. A plain dict, which is
+        texts: what each is sent as; an empty text if it is white space that has to wait. A plain dict, which is
             looked at more quickly than any other; what is kept of a stream are these texts, and not those that it came
             with.
         others: further tokens of the same kind, which are looked at each time all the same: ends of sentences and

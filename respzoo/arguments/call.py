@@ -59,17 +59,15 @@ class Call:
         self.name = name
         self.id = id
         self.index = -1
-        self.waiting: list[str] | None = None
+        self.waiting: list[str] | tuple[()] = ()
         self.taken: list[str] = []
         self.most = FEW
         self._begun = False  # whether there is an argument
 
     def write(self, text: str) -> None:
         """This text is certain, too."""
-        if self.waiting is None:
-            self.waiting = [text]
-        else:
-            self.waiting.append(text)
+        self.waiting = self.waiting or []
+        self.waiting.append(text)
 
     def argument(self, key: str) -> None:
         """An argument begins; its value is written next."""
@@ -78,9 +76,7 @@ class Call:
 
     def take(self) -> str:
         """What was written since the last time."""
-        waiting, self.waiting = self.waiting, None
-        if waiting is None:
-            return ""
+        waiting, self.waiting = self.waiting, ()
         news = waiting[0] if len(waiting) == 1 else "".join(waiting)
         if news:
             self.pass_on(news)
@@ -99,7 +95,7 @@ class Call:
     @property
     def size(self) -> int:
         """How many characters were written so far."""
-        return sum(map(len, self.taken)) + sum(map(len, self.waiting or ()))
+        return sum(map(len, self.taken)) + sum(map(len, self.waiting))
 
     @property
     def sent(self) -> str:
@@ -108,7 +104,7 @@ class Call:
 
     def rest(self, text: str) -> str | None:
         """What is missing of the finished text, all taken; None if what was written is not its beginning."""
-        written = "".join([*self.taken, *(self.waiting or ())])
+        written = "".join([*self.taken, *self.waiting])
         if not text.startswith(written):
             return None
         self.write(text[len(written) :])

@@ -5,9 +5,9 @@
 
 Strategy: `parse_delta` is called as the server calls it, once a token of Qwen3's own tokenizer, on a reply of reasoning,
 an answer and one call with a long argument. Process time, garbage collector off, the least of several runs, each of ours
-and its stock peer taking turns; what takes seconds is run once. The floor is a parser that does nothing but build one DeltaMessage a token.
-The engine core's question, whether reasoning is over, is asked behind prompts of several lengths. `--write` draws
-docs/bench-vllm.svg, too.
+and its stock peer taking turns, some runs in a row; what takes seconds is run once. The floor is a parser that does
+nothing but build one DeltaMessage a token. The engine core's question, whether reasoning is over, is asked behind prompts
+of several lengths. `--write` draws docs/bench-vllm.svg, too.
 """
 
 from __future__ import annotations
