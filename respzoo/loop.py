@@ -58,7 +58,16 @@ class Loop:
         "on_unfinished", "prompt_chunks", "prompt_raws", "region", "scanner", "watch",
     )  # fmt: skip
 
-    def __init__(self, template: CompiledTemplate, tools: Tools, on_malformed: Policy, on_unfinished: Policy) -> None:
+    def __init__(
+        self,
+        template: CompiledTemplate,
+        tools: Tools,
+        on_malformed: Policy,
+        on_unfinished: Policy,
+        *,
+        forgets: bool = False,
+        marks: bool = False,
+    ) -> None:
         self._template = template
         self._tools = tools
         self.on_malformed = on_malformed
@@ -68,8 +77,8 @@ class Loop:
         self._stray: Stray | None = None
         self.region: Region | None = None
         self.watch = _NOTHING
-        self.marks: list[Mark] | None = None
-        self.forgets = False
+        self.marks: list[Mark] | None = [] if marks else None
+        self.forgets = forgets
         self._told: Pair | None = None  # the tag that was last told, and how many that have ended
         self._told_pairs = 0
         self.leftover: Leftover | None = None  # of the wrapper that we are in

@@ -16,10 +16,10 @@ from respzoo.events import Dropped, Event
 from respzoo.fields import CALLS, CONTENT, REASONING, CompiledTemplate, Field
 from respzoo.joined import FEW, compact
 from respzoo.known import NOTHING, Known
-from respzoo.loop import Mark
+from respzoo.loop import Loop, Mark
 from respzoo.outbox import FunctionDelta, Outbox, ToolCallDelta
-from respzoo.parser import ResponseParser, check_choice
-from respzoo.schema import Tool
+from respzoo.parser import ResponseParser, check_choice, check_given
+from respzoo.schema import Tool, read_tools
 from respzoo.spec import compile_spec
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class MessageStream:
     ) -> None:
         check_choice("arguments", arguments, ("stream", "complete"))
         compiled = template if isinstance(template, CompiledTemplate) else compile_spec(template)
+        check_given(prefix, on_malformed, on_unfinished)
         self._template = compiled
         self._on_malformed = on_malformed
         self._on_unfinished = on_unfinished
@@ -131,14 +132,9 @@ class MessageStream:
         self._content = _Text(compiled.by_key.get(CONTENT))
         self._outbox = Outbox()
         self._muted = True
-        self.parser = ResponseParser.quiet(
-            compiled,
-            prefix=prefix,
-            tools=tools,
-            on_malformed=on_malformed,
-            on_unfinished=on_unfinished,
-            marks=arguments == "stream",
-        )
+        marks = arguments == "stream"
+        loop = Loop(compiled, read_tools(tools), on_malformed, on_unfinished, forgets=True, marks=marks)
+        self.parser = ResponseParser.over(compiled, loop, prefix)
         # here rather than in the parser: arguments are made of what the parser sees
         self._guard: Guard | None = None
         if special_tokens is not None:

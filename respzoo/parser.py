@@ -21,7 +21,7 @@ from respzoo.spec import compile_spec
 if TYPE_CHECKING:
     from respzoo.guard import Guard
 
-__all__ = ["ResponseParser", "check_choice"]
+__all__ = ["ResponseParser", "check_choice", "check_given"]
 
 _NO_CHUNK: Event = {"type": "region_chunk", "field": ""}
 _MOST_HELD = 64  # characters that the hot path holds as one string; longer runs of white space are the scanner's
@@ -51,7 +51,7 @@ class ResponseParser:
 
     __slots__ = (
         "_backslash", "_begins", "_blank", "_finished", "_first", "_guard", "_held", "_known", "_knows", "_leads",
-        "_loop", "_most", "_resume", "_strings", "_template", "_texts", "chunk", "initial_events", "parts",
+        "_loop", "_most", "_strings", "_template", "_texts", "chunk", "initial_events", "parts",
     )  # fmt: skip
 
     def __init__(
@@ -64,59 +64,30 @@ class ResponseParser:
         on_unfinished: Literal["content", "drop"] = "drop",
         special_tokens: Collection[str] | None = None,
     ) -> None:
+        check_given(prefix, on_malformed, on_unfinished)
         compiled = template if isinstance(template, CompiledTemplate) else compile_spec(template)
         guard = None
         if special_tokens is not None:
             from respzoo.guard import guard_for
 
             guard = guard_for(compiled, special_tokens)
-        self._begin(compiled, prefix, tools, on_malformed, on_unfinished, guard=guard)
+        self._begin(compiled, Loop(compiled, read_tools(tools), on_malformed, on_unfinished), prefix, guard)
 
     @classmethod
-    def quiet(
-        cls,
-        template: CompiledTemplate,
-        *,
-        prefix: str,
-        tools: Iterable[Tool] | None,
-        on_malformed: Literal["content", "drop"],
-        on_unfinished: Literal["content", "drop"],
-        marks: bool,
-    ) -> Self:
-        """One that leaves it to others to keep the text that is shown, and may tell `marks`.
+    def over(cls, template: CompiledTemplate, loop: Loop, prefix: str) -> Self:
+        """One over a loop of its user's, which may keep less text and tell more.
 
         It is of the same class: of two, used by turns, the interpreter would remember for neither where what is.
         """
         parser = cls.__new__(cls)
-        parser._begin(template, prefix, tools, on_malformed, on_unfinished, forgets=True, marks=marks)
+        parser._begin(template, loop, prefix, None)
         return parser
 
-    def _begin(
-        self,
-        template: CompiledTemplate,
-        prefix: str,
-        tools: Iterable[Tool] | None,
-        on_malformed: Literal["content", "drop"],
-        on_unfinished: Literal["content", "drop"],
-        *,
-        guard: Guard | None = None,
-        forgets: bool = False,
-        marks: bool = False,
-    ) -> None:
-        if not isinstance(prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(
-                f"prefix: expected the prompt as a string, found {type(prefix).__name__}; chat templates write part of "
-                "the answer (an opening <think>), which the parser must see. prefix='' says that there is none"
-            )
-        check_choice("on_malformed", on_malformed, ("content", "drop"))
-        check_choice("on_unfinished", on_unfinished, ("content", "drop"))
+    def _begin(self, template: CompiledTemplate, loop: Loop, prefix: str, guard: Guard | None) -> None:
         self._template = template
         self._guard = guard
         self._knows = guard is None  # which has to see all text
-        self._loop = loop = Loop(template, read_tools(tools), on_malformed, on_unfinished)
-        loop.forgets = forgets
-        if marks:
-            loop.marks = []
+        self._loop = loop
         self._finished = False
         self.initial_events: list[Event] = []
         self.parts: list[str] = []
@@ -124,7 +95,7 @@ class ResponseParser:
         # The hot path: what tells that a chunk needs no loop, and what waits without one. `_first`: the character that
         # it must not have; `_leads`: white space at its end must wait; `_begins`: finds where a delimiter may begin;
         # `_strings`, inside one: what a text does there; `_held`: white space that may lead a delimiter or the first
-        # character of one, `_blank`: it is known white space and no more, and `_resume`: `_first` without it;
+        # character of one, and `_blank`: it is known white space and no more;
         # `_backslash`: how many `parts` there were when a string ended with a backslash that escapes what comes next;
         # `_known`: the tokens of which it is known that `feed` would return `chunk` with their text, and no more;
         # `_texts`: theirs, or those of them that are so still while something waits.
@@ -135,7 +106,6 @@ class ResponseParser:
         self._held = ""
         self._blank = False
         self._backslash = -1
-        self._resume: str = ""
         self._known: Known = NOTHING
         self._texts = NOTHING.texts
         self.chunk: Event = _NO_CHUNK
@@ -221,14 +191,12 @@ class ResponseParser:
             event["text"] = shown
             return [event]
         if shown is not None:  # white space, which waits
-            self._blank, self._held = True, text
-            self._resume, self._first, self._texts = self._first, "", NOTHING.texts
+            self._blank, self._held, self._texts = True, text, NOTHING.texts
             return []
         if self._blank:
             self._blank, known = False, self._known.texts
             if shown := known.get(text):
-                text, self._held = self._held + shown, ""
-                self._first, self._texts = self._resume, known
+                text, self._held, self._texts = self._held + shown, "", known
                 return self._show(text)
         if self._guard is not None and not self._guard.lets(text, special):
             return self._feed_guarded(text, special)
@@ -241,8 +209,7 @@ class ResponseParser:
             return [event]
         held = self._held
         if held and text:
-            text, self._held = held + text, ""
-            self._first, self._texts = self._resume, self._known.texts
+            text, self._held, self._texts = held + text, "", self._known.texts
         if self._first not in text and text:
             if self._leads:
                 shown = text.rstrip()
@@ -277,7 +244,7 @@ class ResponseParser:
             return False
         if self._strings is not None:
             return self._takes_string(self._strings, text)
-        if self._first in text or (self._leads and text.rstrip() is not text):
+        if self._held or self._first in text or (self._leads and text.rstrip() is not text):
             return False
         self._known.learn(text)
         parts = self.parts
@@ -301,11 +268,9 @@ class ResponseParser:
         if waits:
             if waits > _MOST_HELD:
                 return self._feed_slowly(text)
-            self._resume, self._first, self._texts = self._first, "", NOTHING.texts  # the next token finds it
+            self._held, self._texts = text[-waits:], NOTHING.texts  # the next token finds it
             if not shown:
-                self._held = text
                 return []
-            self._held = text[-waits:]
         return self._show(shown)
 
     def _show(self, text: str) -> list[Event]:
@@ -421,6 +386,17 @@ class ResponseParser:
             return
         if self._knows:
             self._known, self._texts = known, known.texts
+
+
+def check_given(prefix: object, on_malformed: object, on_unfinished: object) -> None:
+    """Raises ValueError if one of these arguments of a parser is none that it can have."""
+    if not isinstance(prefix, str):
+        raise ValueError(
+            f"prefix: expected the prompt as a string, found {type(prefix).__name__}; chat templates write part of "
+            "the answer (an opening <think>), which the parser must see. prefix='' says that there is none"
+        )
+    check_choice("on_malformed", on_malformed, ("content", "drop"))
+    check_choice("on_unfinished", on_unfinished, ("content", "drop"))
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:

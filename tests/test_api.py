@@ -88,7 +88,7 @@ def test_methods_and_attributes() -> None:
 
     # MessageStream's questions and its short way, no promise to users
     shared = {"chunk", "compact", "known", "parts", "takes"}
-    of_message = {*shared, "marks", "prompt_chunks", "prompt_raws", "prompted", "quiet"}
+    of_message = {*shared, "marks", "prompt_chunks", "prompt_raws", "prompted", "over"}
     promised = {"feed", "finalize", "region", "held", "dropped", "initial_events"}
     assert public(respzoo.ResponseParser) == promised | of_message
     of_adapters = {"passes", "decide"}
