@@ -14,6 +14,7 @@ from respzoo.delimiters import WEAK, Delimiter, Found, Partial, WatchList
 
 __all__ = ["Searched", "search"]
 
+_SOLID = regex.compile(r"\S")
 Searched = dict[tuple[int, bool], tuple[regex.Match[str] | None, int]]
 """What is known of one text, by delimiter: see `_settled_match`."""
 
@@ -81,6 +82,9 @@ def _first_match(delimiter: Delimiter, text: str, at: int, *, end: bool, deadlin
         # the module prefers a whole match to a partial one that begins earlier
         partial = delimiter.probe.search(text, at, partial=True, timeout=left_until(deadline))
         return partial if partial is not None and partial.start() < match.start() else match
+    if end and not delimiter.sweeps:  # the module sees at once that a text lacks what every match holds
+        match = delimiter.pattern.search(text, at, timeout=left)
+        return match if match is not None and match.start() < len(text) else None
     # only where it may begin is it tried: a partial search costs the module far more than a partial match
     looked = at
     while True:
@@ -98,7 +102,8 @@ def _first_match(delimiter: Delimiter, text: str, at: int, *, end: bool, deadlin
         looked = core + 1
         left = left_until(deadline)
         if delimiter.sweeps and text[core].isspace():
-            looked = len(text) - len(text[core:].lstrip())
+            solid = _SOLID.search(text, core)
+            looked = len(text) if solid is None else solid.start()
 
 
 def _can_grow(delimiter: Delimiter, match: regex.Match[str], text: str, deadline: float) -> bool:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
-import time
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
+import growth
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from examples import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import respzoo
 from respzoo.events import merge
 from respzoo.testing import cuttings
 
-profile = settings(
-    max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
 NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
 EACH = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
 TOOLS = [
@@ -92,22 +90,14 @@ def pieces(*marks: str) -> st.SearchStrategy[str]:
 places = st.lists(st.integers(0, 10_000), max_size=10)
 
 
-def seconds(spec: Any, text: str) -> float:
-    """The least of two runs, without the garbage collector, which looks through all that the tests hold."""
-    best = float("inf")
-    for _ in range(2):
-        gc.disable()
-        start = time.process_time()
-        outcome(spec, [text[at : at + 7] for at in range(0, len(text), 7)])
-        best = min(best, time.process_time() - start)
-        gc.enable()
-    return best
-
-
 def assert_linear(spec: Any, opener: str, unit: str) -> None:
-    """Five times the text takes about five times as long."""
-    small = seconds(spec, opener + unit * 400)
-    assert seconds(spec, opener + unit * 2_000) < 15 * small + 0.2
+    """Five times the text is about five times the work."""
+
+    def cost(times: int) -> float:
+        text = opener + unit * times
+        return growth.seconds(partial(outcome, spec, [text[at : at + 7] for at in range(0, len(text), 7)]))
+
+    assert growth.ratio(partial(cost, 400), partial(cost, 2_000), most=10) <= 10
 
 
 # ------------------------------------------------------------------------------------------------------ json sequence
@@ -149,7 +139,7 @@ def test_a_json_sequence_cut_off(size: int) -> None:
         assert read(LINES, f"<calls>{text}") == unfinished(f"<calls>{text}")
 
 
-@profile
+@examples(150)
 @given(pieces("<calls>", "</calls>", ONE, OTHER, "\n", ", ", ";", "{", "}", '"', "\\", "[", "x", "1", "</"), places)
 def test_json_sequences_made_up(text: str, cuts: Sequence[int]) -> None:
     one_answer(LINES, text, cuts)
@@ -185,7 +175,7 @@ def test_loose_keys_that_are_none(body: str) -> None:
     assert read(LOOSE, f"call:f{body}<end>x") == malformed(f"call:f{body}<end>", "x")
 
 
-@profile
+@examples(150)
 @given(
     pieces("call:f", "{", "a b", "a-b", ":", "<q>", "<", "1", ",", " ", "}", "[", "]", '"', "'", "<end>", "\n"), places
 )
@@ -298,7 +288,7 @@ def test_a_raw_string_never_closed() -> None:
     assert read(RAW, text) == malformed(text)
 
 
-@profile
+@examples(150)
 @given(
     pieces("<calls>", "</calls>", "f(", "g()", "s='", "'", ")", ",", "\n", " ", "t=", "1", '"', "[", "]", "it's", "', t='", "')\n", ";"), places
 )  # fmt: skip
@@ -308,7 +298,7 @@ def test_raw_strings_made_up(text: str, cuts: Sequence[int]) -> None:
     one_answer(CALLS, text, cuts)
 
 
-@profile
+@examples(150)
 @given(st.lists(st.tuples(st.sampled_from("fgh"), st.dictionaries(st.sampled_from(["s", "t", "a_b"]), st.text("a' ),=\n[]\\\"é", max_size=12))), min_size=1))  # fmt: skip
 def test_raw_strings_come_back(calls: list[tuple[str, dict[str, str]]]) -> None:
     """As Olmo 3's chat template writes them, where no string holds what may be its end."""
@@ -409,7 +399,7 @@ def test_contents_that_do_not_show_their_end(args: dict[str, Any]) -> None:
         template(open="<c>", close="</c>", ends_with_value=True, **args)
 
 
-@profile
+@examples(150)
 @given(
     pieces("[C]f[A]", "functools", "<p>", "</p>", "<end>", "[", "]", "{", "}", "(", ")", '"', "'", "\\", "s", ":", "=", ",", "1", " ", "\n", '{"n": 1}', "<q>"), places
 )  # fmt: skip
@@ -430,7 +420,7 @@ json_values = st.recursive(
 )
 
 
-@profile
+@examples(150)
 @given(
     st.dictionaries(st.text('ab"}]{', max_size=4), json_values, max_size=4), st.booleans(), st.text('a]}"<', max_size=5)
 )
@@ -473,7 +463,7 @@ def test_a_tag_may_state_its_type(body: str, arguments: Any) -> None:
     assert read(TYPED, f'<i n="f">{body}') == unfinished(f'<i n="f">{body}') or "</i>" in body
 
 
-@profile
+@examples(150)
 @given(
     st.dictionaries(st.text("ab&é ", max_size=4), st.text("a</>\"p\n=", max_size=8) | st.integers(-9, 9) | st.none(), max_size=3)
 )  # fmt: skip
@@ -486,7 +476,7 @@ def test_typed_tags_come_back(arguments: dict[str, Any]) -> None:
     assert read(TYPED, f'<i n="g">{body}</i>').calls == [("g", arguments)]
 
 
-@profile
+@examples(150)
 @given(
     pieces('<i n="f">', "</i>", '<p n="a" s="true">', '<p n="b" s="false">', "</p>", "1", "\n", "<", "x", "{"), places
 )
@@ -677,7 +667,7 @@ def test_any_call_cut_off(spec: Any, write: Any) -> None:
             assert result.dropped == [(text[:size], "malformed")]
 
 
-@profile
+@examples(150)
 @given(
     pieces("<call>\n<f=f>\n", "<f=g>\n", "<p=s>\n", "\n<p=t>\n", "\n</p>", "\n</p>\n", "</f>", "\n</f>\n</call>", "<call>", "</call>", "x", "\n", " ", "<", "</"), places
 )  # fmt: skip
@@ -686,7 +676,7 @@ def test_lined_tags_made_up(text: str, cuts: Sequence[int]) -> None:
     one_answer(LINED, f"<call>\n<f=f>\n<p=s>\n{text}", cuts)
 
 
-@profile
+@examples(150)
 @given(
     pieces("<call>f", "<call>", "</call>", "<key>s</key>", "<key>t</key>\n<value>", "<value>", "</value>", "</value>\n", "x", "\n", " ", "</x>", "<", "<call>g</call>", "<stop>"), places
 )  # fmt: skip
@@ -695,7 +685,7 @@ def test_paired_tags_made_up(text: str, cuts: Sequence[int]) -> None:
     one_answer(STOPPED, f"<call>f<key>s</key><value>{text}", cuts)
 
 
-@profile
+@examples(150)
 @given(
     pieces("<calls>", "</calls>", '<i n="f">', "</i>", '<p n="s">', '\n<p n="t">', "</p>", "x", "\n", " ", '<i n="g">\n</i>'), places
 )  # fmt: skip
@@ -914,7 +904,7 @@ def test_trees_are_cut_at_a_depth() -> None:
     assert not outcome(NAMED_TAGS, [f'[m]<i n="f">{deep}[m]</i>'])[0].calls
 
 
-@profile
+@examples(150)
 @given(
     pieces('[m]<i n="f">', '[m]<i n="f">[m]<a>', "[m]</i>", "[m]<a>", "[m]</a>", "[m]<item>", "[m]</item>", "x", "\n", "[m]<", "[m]<calls>", "[m]</calls>"), places
 )  # fmt: skip
@@ -923,7 +913,7 @@ def test_named_trees_made_up(text: str, cuts: Sequence[int]) -> None:
     one_answer(NAMED_TAGS, f'[m]<i n="f">[m]<a>{text}', cuts)
 
 
-@profile
+@examples(150)
 @given(
     pieces('<call id="0" name="f">', "</call>", '<v name="a" type="dict">', '<v name="b" type="raw">', '<v type="json">', "</v>", "1", "\n", "<v", "<calls>", "</calls>"), places
 )  # fmt: skip
@@ -940,7 +930,7 @@ tree_values = st.recursive(
 )
 
 
-@profile
+@examples(150)
 @given(st.lists(st.dictionaries(tree_text, tree_values, max_size=3), min_size=1, max_size=3))
 def test_typed_trees_come_back(calls: list[dict[str, Any]]) -> None:
     written = "".join(typed("h", **arguments) for arguments in calls)
@@ -956,7 +946,7 @@ strings = st.recursive(
 )
 
 
-@profile
+@examples(150)
 @given(st.dictionaries(st.sampled_from("stuv"), strings))
 def test_named_trees_come_back(arguments: dict[str, Any]) -> None:
     assert read(NAMED_TAGS, named("h", **arguments)).calls == [("h", arguments)]

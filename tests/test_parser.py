@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import growth
 import pytest
 from transformers.utils.chat_parsing import ResponseParser as ReferenceParser
 
@@ -755,6 +756,18 @@ LONG: list[tuple[str, Any, str, str, str]] = [
 ]
 
 
+def cost_of(made: respzoo.ResponseTemplate, text: str, size: int) -> float:
+    """The CPU seconds that a text takes, in pieces of so many characters."""
+
+    def work() -> None:
+        parser = made.parser(prefix="")
+        for at in range(0, len(text), size):
+            parser.feed(text[at : at + size])
+        parser.finalize()
+
+    return growth.seconds(work)
+
+
 @pytest.mark.parametrize("size", [1, 7])
 @pytest.mark.parametrize(("spec", "head", "unit", "tail"), [row[1:] for row in LONG], ids=[row[0] for row in LONG])
 def test_p6_four_times_the_text_is_not_sixteen_times_the_work(
@@ -762,38 +775,17 @@ def test_p6_four_times_the_text_is_not_sixteen_times_the_work(
 ) -> None:
     made = respzoo.ResponseTemplate(spec)
 
-    def seconds(length: int) -> float:
-        text = head + unit * (length // len(unit)) + tail
-        pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        best = float("inf")
-        for _ in range(2):
-            parser = made.parser(prefix="")
-            began = time.process_time()
-            for piece in pieces:
-                parser.feed(piece)
-            parser.finalize()
-            best = min(best, time.process_time() - began)
-        return best
+    def cost(length: int) -> float:
+        return cost_of(made, head + unit * (length // len(unit)) + tail, size)
 
-    seconds(500)
-    assert seconds(16_000) < 9 * seconds(4_000) + 0.01
+    assert growth.ratio(partial(cost, 4_000), partial(cost, 16_000), most=9) <= 9
 
 
 @pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)
 def test_p6_whatever_the_template(file: Path) -> None:
     made = respzoo.ResponseTemplate(json.loads(file.read_text("utf-8")))
 
-    def seconds(unit: str, length: int) -> float:
-        text = unit * (length // len(unit))
-        best = float("inf")
-        for _ in range(2):
-            parser = made.parser(prefix="")
-            began = time.process_time()
-            for at in range(0, len(text), 5):
-                parser.feed(text[at : at + 5])
-            parser.finalize()
-            best = min(best, time.process_time() - began)
-        return best
-
     for unit in ("word and ", "<", "\n", '{"a": [1]}\n'):
-        assert seconds(unit, 6_000) < 9 * seconds(unit, 1_500) + 0.1, unit
+        texts = [unit * (length // len(unit)) for length in (1_500, 6_000)]
+        costs = [partial(cost_of, made, text, 5) for text in texts]
+        assert growth.ratio(*costs, most=9) <= 9, unit
