@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers.utils.chat_parsing.content_parsers import parse_content
 
@@ -472,14 +473,14 @@ LITERALS = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@examples(300)
 @given(st.lists(LITERALS), st.sampled_from(["\n", " ", ",", ";", " ,\t", "\r\n;\n"]), st.booleans())
 def test_any_json_sequence_comes_back(values: list[Any], between: str, spaced: bool) -> None:
     texts = [json.dumps(value, ensure_ascii=spaced, indent=1 if spaced else None) for value in values]
     assert extended(between.join(texts), "json", {"sequence": True}) == values
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@examples(300)
 @given(st.lists(st.dictionaries(st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True), LITERALS)))
 def test_any_sequence_of_calls_comes_back(calls: list[dict[str, Any]]) -> None:
     """JSON is the part of Python's literals that a call's arguments may be."""
@@ -489,7 +490,7 @@ def test_any_sequence_of_calls_comes_back(calls: list[dict[str, Any]]) -> None:
         assert extended("\n".join(texts), "python-call-list", args) == expected
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@examples(300)
 @given(st.dictionaries(st.text().map(str.strip).filter(lambda key: key and not set(key) & set('"{}[],:')), LITERALS))
 def test_any_loose_key_comes_back(value: dict[str, Any]) -> None:
     text = "{" + ", ".join(f" {key} :{json.dumps(item)}" for key, item in value.items()) + "}"
@@ -537,7 +538,7 @@ def test_the_dialect_reads_what_pythons_repr_writes() -> None:
         assert extended(f"[f(s={bad})]", "python-call-list", {}) is Refused
 
 
-@settings(max_examples=300, derandomize=True, deadline=None, database=None)
+@examples(300)
 @given(
     st.dictionaries(
         st.sampled_from("abc"), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers.utils.chat_parsing.response_templates import load_response_template
 
@@ -284,7 +285,7 @@ BITS = ['{"name": "f", ', '"parameters": {}}', "<py>[", "f()", "</py>", "<call>f
 
 
 @pytest.mark.parametrize("spec", ALL.values(), ids=ALL)
-@settings(deadline=None)
+@examples(100)
 @given(bits=st.lists(st.sampled_from(BITS), max_size=14), seed=st.integers(0, 2**32))
 def test_one_answer_however_it_is_cut(spec: Any, bits: list[str], seed: int) -> None:
     text = "".join(bits)

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 import regex
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from respzoo import ResponseTemplate
@@ -161,7 +162,7 @@ def test_references_lead_where_they_led() -> None:
 SOURCES = [r"</v>\s*</f>", r"<v=[^>]+>", r"</v>(?:\s*</\w+>)*\s*</f>", r"ab|ba", r"a{2,3}b?", r"\[\s*\w+\("]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.lists(st.sampled_from(SOURCES), min_size=1, max_size=3, unique=True),
     st.lists(st.sampled_from(["</v>", "</f>", "<v=", "x", ">", " ", "\n", "\u2003", "a", "b", "[", "é", "("])).map(

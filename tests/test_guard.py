@@ -8,14 +8,14 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from respzoo.guard import Guard, Marks, marks_of
 from respzoo.plugins import loaded
 from respzoo.template import ResponseTemplate
 
-ANY = settings(deadline=None)  # other work on the machine is not our slowness
 TOKENS = ("<|end|>", "<|start|>", "[CALL]", "<|en")
 
 
@@ -84,7 +84,7 @@ PIECES = st.lists(
 )
 
 
-@ANY
+@examples(100)
 @given(PIECES, st.data())
 def test_any_cutting_of_ordinary_text(pieces: list[str], data: st.DataObject) -> None:
     text = "".join(pieces)
@@ -99,7 +99,7 @@ def test_any_cutting_of_ordinary_text(pieces: list[str], data: st.DataObject) ->
     assert guard.used is (whole != text)
 
 
-@ANY
+@examples(100)
 @given(st.lists(st.tuples(st.sampled_from(["<|end|>", "[CALL]", "<|e", "nd|>", "x"]), st.booleans())))
 def test_stretches_say_the_same_as_pieces(pieces: list[tuple[str, bool]]) -> None:
     text, at = "", 0
@@ -421,7 +421,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("family", WORDS)
-@ANY
+@examples(100)
 @given(data=st.data())
 def test_one_answer_under_every_cutting(family: str, data: st.DataObject) -> None:
     """Of anything: whole with stretches, by special token, ordinary text cut anywhere; and nothing that was hidden
@@ -452,7 +452,7 @@ def test_one_answer_under_every_cutting(family: str, data: st.DataObject) -> Non
     assert not any("\ufdd0" <= char <= "\ufdef" for char in json.dumps(results[0], ensure_ascii=False))
 
 
-@ANY
+@examples(100)
 @given(st.lists(st.sampled_from([*SPECIAL["gpt_oss"], *WORDS["gpt_oss"], "\n"]), max_size=25))
 def test_without_any_special_token_it_is_all_text(words: list[str]) -> None:
     parser = template_of("gpt_oss").parser(prefix="", special_tokens=SPECIAL["gpt_oss"])

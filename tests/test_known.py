@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
 import re
 import tracemalloc
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from examples import ASKED
 
 import respzoo
 from respzoo import known
@@ -21,7 +21,7 @@ from respzoo.known import NOTHING, Known, Strings
 from respzoo.plugins import loaded
 from respzoo.testing import load_samples
 
-ROUNDS = int(os.environ.get("RESPZOO_EXAMPLES", "0")) or 3
+ROUNDS = ASKED or 3
 FAMILIES = [
     loaded().families[name]
     for name in (

@@ -8,14 +8,14 @@ with fresh examples: RESPZOO_EXAMPLES=20000 pytest tests/test_properties.py
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, assume, given, note, settings
+from examples import examples
+from hypothesis import HealthCheck, Phase, assume, given, note
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent / "differential"))
@@ -28,12 +28,8 @@ from transformers.utils.chat_parsing.response_templates import load_response_tem
 import respzoo
 from respzoo.events import merge
 
-EXAMPLES = int(os.environ.get("RESPZOO_EXAMPLES", "0"))
-profile = settings(
-    max_examples=EXAMPLES or 400,
-    derandomize=not EXAMPLES,
-    deadline=None,
-    database=None,
+profile = examples(
+    400,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],

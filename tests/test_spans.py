@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -73,7 +74,7 @@ def test_characters_in_halves() -> None:
 PARTS = st.lists(st.one_of(st.sampled_from(sorted(SPECIAL)), st.sampled_from(["<|end|>", "[X]", "é🌦", "a ", " "])))
 
 
-@settings(deadline=None)
+@examples(100)
 @given(PARTS)
 def test_what_belongs_together_is_always_told(parts: list[int | str]) -> None:
     text, expected = "", list[tuple[int, int]]()

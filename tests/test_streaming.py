@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import respzoo
@@ -426,7 +427,7 @@ values = st.recursive(
 arguments_of_calls = st.dictionaries(st.text(max_size=6), values, max_size=4)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(calls=st.lists(arguments_of_calls, min_size=1, max_size=3), ascii=st.booleans(), seed=st.integers(0, 2**32))
 def test_any_arguments(calls: list[dict[str, Any]], ascii: bool, seed: int) -> None:
     bodies = [dumped({"name": f"f{n}", "arguments": each}, ensure_ascii=ascii) for n, each in enumerate(calls)]
@@ -471,7 +472,7 @@ trees = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None)
+@examples(100)
 @given(arguments=st.dictionaries(tree_keys, trees, max_size=4), seed=st.integers(0, 2**32), named=st.booleans())
 def test_any_tree(arguments: dict[str, Any], seed: int, named: bool) -> None:
     """What is sent while tags are open is the beginning of what the message says."""
@@ -491,7 +492,7 @@ SPECS = {name: spec for name, spec, _ in CASES}
 
 
 @pytest.mark.parametrize("spec", list({id(spec): spec for spec in SPECS.values()}.values()))
-@settings(deadline=None)
+@examples(100)
 @given(bits=st.lists(st.sampled_from(BITS), max_size=16), seed=st.integers(0, 2**32))
 def test_whatever_a_model_writes(spec: Any, bits: list[str], seed: int) -> None:
     """Nothing is raised or taken back, the finished calls are those of `complete`, and no cutting changes them."""

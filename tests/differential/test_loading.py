@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from diff_cases import specs
-from hypothesis import given, note, settings
+from examples import examples
+from hypothesis import given, note
 from hypothesis import strategies as st
 from transformers.utils.chat_parsing.response_templates import load_response_template
 
 import respzoo
 
-EXAMPLES = int(os.environ.get("RESPZOO_EXAMPLES", "0"))
 KEYS = (
     "version defaults fields start_anchor start_anchor_pattern open open_pattern close close_pattern content content_args "
     "repeats join optional transform transform_each strip tag_pattern value_parser name args unknown"
@@ -63,7 +62,7 @@ def spoilt(draw: st.DrawFn) -> Any:
     return spec
 
 
-@settings(max_examples=EXAMPLES or 500, derandomize=not EXAMPLES, deadline=None, database=None)
+@examples(500)
 @given(spoilt())
 def test_both_load_or_both_refuse(spec: Any) -> None:
     try:

@@ -25,8 +25,6 @@ TOGETHER = 10
 ONCE = settings(
     max_examples=1,
     derandomize=True,
-    deadline=None,
-    database=None,
     phases=(Phase.generate,),  # a smaller example would need another grammar each
     suppress_health_check=list(HealthCheck),
 )

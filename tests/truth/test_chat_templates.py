@@ -429,4 +429,4 @@ TABLE: list[tuple[Form, ChatTemplate]] = [
 
 @pytest.mark.parametrize(("form", "upstream"), TABLE, ids=[f"{row.family}-{row.source}" for _, row in TABLE])
 def test_what_a_chat_template_renders(form: Form, upstream: ChatTemplate) -> None:
-    holds(upstream.family, form, upstream.render, keeps=upstream.keeps, examples=30)
+    holds(upstream.family, form, upstream.render, keeps=upstream.keeps, times=30)

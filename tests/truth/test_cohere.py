@@ -102,4 +102,4 @@ def test_what_melody_renders(family: str, form: Form, write: Callable[[dict[str,
         assert output.endswith("<|END_OF_TURN_TOKEN|>")
         return turn, Rendered(prompt, output if draw(st.booleans()) else output.removesuffix("<|END_OF_TURN_TOKEN|>"))
 
-    holds(family, form, render, examples=100)
+    holds(family, form, render, times=100)

@@ -74,7 +74,7 @@ def test_what_deepseeks_encoders_write(family: str, path: str, key: str) -> None
         output = whole[len(prompt) :]
         return turn, Rendered(prompt, output if draw(st.booleans()) else output.removesuffix(END))
 
-    holds(family, forms.DSML, render, examples=100)
+    holds(family, forms.DSML, render, times=100)
 
 
 # ------------------------------------------------------------------------------------------------------------------ GLM
@@ -94,7 +94,7 @@ def test_what_glm_5_3s_chat_template_writes(name: str) -> None:
         assert whole.startswith(prompt), (prompt, whole)
         return turn, Rendered(prompt, whole[len(prompt) :])
 
-    holds("glm4_moe", forms.KV, render, examples=100)
+    holds("glm4_moe", forms.KV, render, times=100)
 
 
 # -------------------------------------------------------------------------------------------------------------- Inkling
@@ -154,4 +154,4 @@ def test_what_inklings_encoder_writes(*, with_ids: bool) -> None:
         rendered = Rendered.of_tokens(characters.decode(prompt), pieces, sorted(set(characters.special)))
         return turn, rendered if with_ids else rendered.without_tokens()
 
-    holds("inkling", INKLING, render, examples=60)
+    holds("inkling", INKLING, render, times=60)

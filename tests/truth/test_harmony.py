@@ -87,8 +87,8 @@ def test_what_harmony_renders() -> None:
         turn, rendered = render(turn, draw)
         return turn, rendered.without_tokens()
 
-    holds("gpt_oss", FORM, as_text, examples=200)
+    holds("gpt_oss", FORM, as_text, times=200)
 
 
 def test_with_token_ids_markup_in_any_text_is_text() -> None:
-    holds("gpt_oss", FORM, render, examples=200)
+    holds("gpt_oss", FORM, render, times=200)

@@ -145,7 +145,7 @@ def test_what_mistral_common_encodes(
         rendered = Rendered.of_tokens(prefix, list(pieces(tokens if draw(st.booleans()) else tokens[:-1])), SPECIAL)
         return turn, rendered if with_ids else rendered.without_tokens()
 
-    holds(family, form, render, examples=60)
+    holds(family, form, render, times=60)
 
 
 def test_what_the_chat_template_of_v11_writes_with_plain_thinking() -> None:
@@ -177,4 +177,4 @@ def test_what_the_chat_template_of_v11_writes_with_plain_thinking() -> None:
         output = whole[len(prompt) :]
         return turn, Rendered(prompt, output if draw(st.booleans()) else output.removesuffix("</s>"))
 
-    holds("mistral_v11_think", V11_THINK, render, examples=60)
+    holds("mistral_v11_think", V11_THINK, render, times=60)

@@ -12,7 +12,6 @@ under every cutting. What that answer is, is pinned by examples beside the prope
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,27 +19,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, assume, given, note, settings
+from examples import examples
+from hypothesis import HealthCheck, Phase, assume, given, note
 from hypothesis import strategies as st
 
 import respzoo
 from respzoo.plugins import loaded
 from respzoo.testing import add_up, plain
-
-EXAMPLES = int(os.environ.get("RESPZOO_EXAMPLES", "0"))
-
-
-def profile(examples: int) -> settings:
-    """The same examples each time; others, and more, by RESPZOO_EXAMPLES."""
-    return settings(
-        max_examples=EXAMPLES or examples,
-        derandomize=not EXAMPLES,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @dataclass(frozen=True)
@@ -338,7 +323,7 @@ def holds(
     form: Form,
     render: Callable[[Turn, Callable[..., Any]], tuple[Turn, Rendered]],
     *,
-    examples: int,
+    times: int,
     keeps: Callable[[Turn], Turn] = lambda turn: turn,
 ) -> None:
     """What `render` writes for any turn, the family's template reads as that turn.
@@ -351,7 +336,12 @@ def holds(
     drawn = turns(form)
     seen: Counter[bool] = Counter()
 
-    @profile(examples)
+    @examples(
+        times,
+        phases=(Phase.generate, Phase.shrink),
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.data())
     def property_(data: st.DataObject) -> None:
         turn = data.draw(drawn)
@@ -370,4 +360,4 @@ def holds(
             assert strict(whole) == strict(expected), f"\ngot      {whole}\nexpected {expected}"
 
     property_()
-    assert seen[True] > examples // 4, f"too few certain renders: {seen}"
+    assert seen[True] > times // 4, f"too few certain renders: {seen}"

@@ -16,7 +16,8 @@ import respzoo
 # The prompt, the template by which the server reads, and the arguments.
 AS_JSON = ("long note", "qwen3", {"city": "Oslo", "note": scripts.STORY})
 AS_TAGS = ("tagged note", "qwen3_xml", {"city": "Oslo", "note": scripts.STORY, "days": 2})
-SHARE = 0.8  # of the tokens, at least, come in a chunk of their own; on a busy machine vLLM sends some together
+SHARE = 0.8  # of the tokens, at least, come in a chunk of their own
+ATTEMPTS = 5  # on a busy machine vLLM sends some tokens together
 
 Case = tuple[str, str, dict[str, object]]
 
@@ -37,28 +38,37 @@ def certain(live: Live, case: Case) -> list[str]:
     return [*found, json.dumps(arguments, ensure_ascii=False)]
 
 
-def follow_chat(live: Live, case: Case) -> None:
-    prompt, _, arguments = case
+def chat_pieces(live: Live, prompt: str) -> list[tuple[int, str]]:
+    """The arguments in a stream of chunks: after so many tokens, these."""
     options = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}, "max_tokens": 400}
-    got: list[tuple[int, str]] = []  # after so many tokens, these arguments
+    got: list[tuple[int, str]] = []
     for chunk in live.openai.chat.completions.create(stream=True, **chat_request(prompt, options)):
         for choice in chunk.choices:
             for call in choice.delta.tool_calls or ():
                 if call.function.arguments:
                     got.append((chunk.usage.completion_tokens, (got[-1][1] if got else "") + call.function.arguments))
+    return got
+
+
+def follow_chat(live: Live, case: Case) -> None:
+    prompt, _, arguments = case
     known = certain(live, case)
-    assert [(count, text) for count, text in got if text != known[count]] == []
-    assert json.loads(got[-1][1]) == arguments
     news = [count for count, (before, after) in enumerate(pairwise(known), 1) if before != after]
     assert len(news) > 100  # tokens that bring something; how many, the tokenizer says that is trained with the model
-    assert SHARE * len(news) <= len(got) <= len(news)
-    # and the first byte with the bracket's token, not with the call's last
-    assert abs(got[0][0] - news[0]) <= 2
     assert news[0] < 0.2 * len(known)
+    for attempt in range(1, ATTEMPTS + 1):
+        got = chat_pieces(live, prompt)
+        assert [(count, text) for count, text in got if text != known[count]] == []
+        assert json.loads(got[-1][1]) == arguments
+        assert len(got) <= len(news)
+        # the first byte comes with the bracket's token, not with the call's last
+        if len(got) >= SHARE * len(news) and abs(got[0][0] - news[0]) <= 2:
+            return
+        assert attempt < ATTEMPTS, f"{len(got)} chunks from token {got[0][0]} on for {len(news)} from {news[0]} on"
 
 
-def follow_responses(live: Live, case: Case) -> None:
-    prompt, _, arguments = case
+def response_pieces(live: Live, prompt: str) -> tuple[list[str], str]:
+    """The arguments in a stream of events, and as the last of them says."""
     kinds: list[str] = []
     pieces: list[str] = []
     whole = ""
@@ -68,12 +78,22 @@ def follow_responses(live: Live, case: Case) -> None:
             pieces.append(event.delta)
         elif event.type == "response.function_call_arguments.done":
             whole = event.arguments
-    assert json.loads("".join(pieces)) == json.loads(whole) == arguments
-    news = sum(before != after for before, after in pairwise(certain(live, case)))
-    assert SHARE * news <= len(pieces) <= news
     first = kinds.index("response.function_call_arguments.delta")
     assert kinds[first - 1] == "response.output_item.added"
     assert len(kinds) - first > len(pieces)
+    return pieces, whole
+
+
+def follow_responses(live: Live, case: Case) -> None:
+    prompt, _, arguments = case
+    news = sum(before != after for before, after in pairwise(certain(live, case)))
+    for attempt in range(1, ATTEMPTS + 1):
+        pieces, whole = response_pieces(live, prompt)
+        assert json.loads("".join(pieces)) == json.loads(whole) == arguments
+        assert len(pieces) <= news
+        if len(pieces) >= SHARE * news:
+            return
+        assert attempt < ATTEMPTS, f"{len(pieces)} events for {news} tokens"
 
 
 def test_json_in_chat(live: Live) -> None:
