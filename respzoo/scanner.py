@@ -180,7 +180,7 @@ class Scanner:
                     if watch.leads and not end and at < size:
                         stop = at + len(text[at:].rstrip())
                     if stop == size:
-                        self.at = size
+                        self.text, self.at = "", 0
                         return text[decided_from:], None
                     found_at = stop
                 elif watch.leads:
@@ -351,7 +351,8 @@ class Scanner:
         found = Found(delimiter, whole[candidate.start : stop], groups, spans)
         self.allowance.walk(len(whole) - stop)
         if stop >= self._length:
-            self.at = mark + stop - self._length
+            after = mark + stop - self._length
+            self.text, self.at = (text, after) if after < len(text) else ("", 0)
         else:  # it ended in an older chunk: what was held behind it is walked again
             self.text, self.at = whole[stop:] + text[at:], 0
         self._held, self._length, self._candidates = (), 0, ()

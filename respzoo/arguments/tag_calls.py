@@ -63,7 +63,7 @@ class TagCalls(Writer):
         self._key: str | None = None  # of the argument whose value has begun to go
         self._from = 0  # how much of the call was written before it
         self._goes = False  # whether the text that comes is that value's
-        self._held: list[str] = []  # of it: what may not be its own
+        self._held: list[str] | tuple[()] = ()  # of it: what may not be its own
         self._blank = True  # whether that is white space, if anything
         call.write("{")
 
@@ -82,6 +82,7 @@ class TagCalls(Writer):
         if not self._goes:
             return
         if self._blank and text.isspace():
+            self._held = self._held or []
             self._held.append(text)
             return
         held = ""
@@ -93,7 +94,7 @@ class TagCalls(Writer):
         if shown:
             self._call.write(escape(shown))
         held = text[len(shown) :] + held
-        self._held = [held] if held else []
+        self._held = [held] if held else ()
         self._blank = not held or held.isspace()
 
     def _may_end(self, text: str) -> bool:
@@ -129,7 +130,7 @@ class TagCalls(Writer):
             self._goes = True
 
     def _begin(self, key: str) -> None:
-        self._key, self._held, self._blank = key, [], True
+        self._key, self._held, self._blank = key, (), True
         self._call.argument(key)
 
     def value(self, pair: Pair) -> None:

@@ -153,7 +153,7 @@ class _Value:
         self.at = token.at  # the part that is its opening tag
         self.start = token.at + 1
         self.may_be_next = may_be_next  # whether its opening tag may be another argument's
-        self.inner: list[_Inner] = []
+        self.inner: list[_Inner] | tuple[()] = ()
         self.holds_closing = False  # a closing tag that is text
 
 
@@ -341,6 +341,7 @@ class _Walk:
         if not self.stack:
             self._take(value, "".join(parts[value.start : end]) + tail)
         elif (outer := self.stack[-1]) is not None:
+            outer.inner = outer.inner or []
             outer.inner.append(_Inner(value, end, tail, resumes))
 
     def _end_quote(self, at: int) -> None:
@@ -361,6 +362,7 @@ class _Walk:
             if value.may_be_next or not values:
                 values.append(value)
             else:
+                values[-1].inner = values[-1].inner or []
                 values[-1].inner += value.inner
         fault = ""
         for value, following in zip(values, [*values[1:], None], strict=True):

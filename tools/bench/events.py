@@ -323,35 +323,47 @@ def whole_lines(scale: float, repeats: int) -> Iterator[str]:
 
 
 def memory_lines(streams: int) -> Iterator[str]:
-    template = respzoo.ResponseTemplate(spec_of("qwen3"))
-    pieces = [piece for piece in model_output(4096) if piece.isascii()]  # a byte a character
-    yield f"{streams:,} streams in one process, a token of each in turn, every token a string of its own. Bytes a stream,"
-    yield "and how many of them are not the text that has come, nor the arguments that were sent:"
+    yield f"{streams:,} streams in one process, a token of each in turn, every token a string of its own. Bytes a stream beyond"
+    yield "the text that has come and the arguments that were sent: on average over reasoning, content and the call, which are"
+    yield "a third each, over all of the answer, which is what a stream of many takes that are at different places, and at the"
+    yield "place where they are most:"
     yield ""
-    yield "| | made | in reasoning | more | in content | more | in a call's arguments | more |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    for name, cls in (("`ResponseParser`", respzoo.ResponseParser), ("`MessageStream`", respzoo.MessageStream)):
-        first = cls(template, prefix=PREFIX, tools=TOOLS)  # makes what all streams share
-        for piece in pieces:
-            first.feed(piece)
-        gc.collect()
-        tracemalloc.start()
-        before = tracemalloc.get_traced_memory()[0]
-        parsers = [cls(template, prefix=PREFIX, tools=TOOLS) for _ in range(streams)]
-        row = [(tracemalloc.get_traced_memory()[0] - before) / streams]
-        done = sent = 0
-        for stop in (1_000, 2_000, 3_500):
-            for piece in pieces[done:stop]:
-                for parser in parsers:
-                    news = parser.feed((piece + " ")[:-1])
-                sent += arguments_in(news)
-            done = stop
-            del news
-            gc.collect()
-            held = (tracemalloc.get_traced_memory()[0] - before) / streams
-            row += [held, held - len("".join(pieces[:stop])) - sent]
-        tracemalloc.stop()
-        yield f"| {name} | " + " | ".join(f"{value:,.0f}" for value in row) + " |"
+    yield "| | call | made | reasoning | content | call | all | most |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for xml in (False, True):
+        template = respzoo.ResponseTemplate(curated("qwen3_xml") if xml else spec_of("qwen3"))
+        pieces = [piece for piece in model_output(4096, xml=xml) if piece.isascii()]  # a byte a character
+        for name, cls in (("`ResponseParser`", respzoo.ResponseParser), ("`MessageStream`", respzoo.MessageStream)):
+            made, beyond = memory(template, cls, pieces, streams)
+            third = len(beyond) // 3
+            parts = [sum(part) / len(part) for part in (beyond[:third], beyond[third:-third], beyond[-third:], beyond)]
+            values = " | ".join(f"{value:,.0f}" for value in (made, *parts, max(beyond)))
+            yield f"| {name} | {'XML' if xml else 'JSON'} | {values} |"
+
+
+def memory(template: Any, cls: Any, pieces: Sequence[str], streams: int) -> tuple[float, list[float]]:
+    """Bytes a stream when they are made, and beyond text and arguments at places all over the answer."""
+    first = cls(template, prefix=PREFIX, tools=TOOLS)  # makes what all streams share
+    for piece in pieces:
+        first.feed(piece)
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    parsers = [cls(template, prefix=PREFIX, tools=TOOLS) for _ in range(streams)]
+    made = (tracemalloc.get_traced_memory()[0] - before) / streams
+    beyond: list[float] = []
+    come = sent = 0
+    for at, piece in enumerate(pieces):
+        news: Any = ()
+        for parser in parsers:
+            news = parser.feed((piece + " ")[:-1])
+        come += len(piece)
+        sent += arguments_in(news)
+        del news
+        if at % 8 == 0:
+            beyond.append((tracemalloc.get_traced_memory()[0] - before) / streams - come - sent)
+    tracemalloc.stop()
+    return made, beyond
 
 
 def arguments_in(deltas: Sequence[Any]) -> int:
