@@ -326,7 +326,7 @@ def memory_lines(streams: int) -> Iterator[str]:
     yield f"{streams:,} streams in one process, a token of each in turn, every token a string of its own. Bytes a stream beyond"
     yield "the text that has come and the arguments that were sent: on average over reasoning, content and the call, which are"
     yield "a third each, over all of the answer, which is what a stream of many takes that are at different places, and at the"
-    yield "place where they are most:"
+    yield "place where they are most: in XML the end of the long argument, whose value is then held beside its text."
     yield ""
     yield "| | call | made | reasoning | content | call | all | most |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
