@@ -134,6 +134,12 @@ class Plugins:
         """The plugins in use, `distribution:entry point`."""
         return [name for name, _ in self._manager.list_name_plugin()]
 
+    @property
+    def folders(self) -> list[Path]:
+        """Where on this disk the plugins in use have folders of families."""
+        plugins = [plugin for _, plugin in self._manager.list_name_plugin() if type(plugin) is TemplateFolder]
+        return [plugin.folder.resolve() for plugin in plugins if isinstance(plugin.folder, Path)]
+
     def version(self, name: str) -> str:
         return self._versions.get(name, "")
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from respzoo.audit import audit
 from respzoo.cli import app
-from respzoo.plugins import loaded, read_family
+from respzoo.plugins import Plugins, TemplateFolder, loaded, read_family
 from respzoo.testing import check_family, load_samples
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +51,11 @@ def test_a_family_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_in_a_clone_it_lands_in_the_zoo_and_names_its_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "registry" / "respzoo_curated").mkdir(parents=True)
+    zoo = tmp_path / "registry" / "respzoo_curated"
+    zoo.mkdir(parents=True)
+    plugins = Plugins()
+    plugins.register(TemplateFolder(zoo), "acme:zoo")
+    monkeypatch.setattr("respzoo.cli.new.loaded", lambda: plugins)
     (tmp_path / "respzoo").mkdir()
     (tmp_path / "respzoo" / "family.schema.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
@@ -61,6 +65,18 @@ def test_in_a_clone_it_lands_in_the_zoo_and_names_its_schema(tmp_path: Path, mon
     first = (folder / "family.toml").read_text().splitlines()[0]
     assert first == "#:schema ../../../respzoo/family.schema.json"
     assert (folder / first.removeprefix("#:schema ")).resolve().is_file()
+
+
+def test_where_no_installed_plugin_has_its_clone_it_lands_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(run("acme_one", "-m", "acme/One-7B", "--json").stdout)["folder"] == "acme_one"
+    within = tmp_path / "env" / "zoo"  # installed, though below the folder at hand
+    within.mkdir(parents=True)
+    plugins = Plugins()
+    plugins.register(TemplateFolder(within), "acme:zoo")
+    monkeypatch.setattr("respzoo.cli.new.loaded", lambda: plugins)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
+    assert json.loads(run("acme_two", "-m", "acme/Two-7B", "--json").stdout)["folder"] == "acme_two"
 
 
 def test_a_model_that_is_known_already_is_said(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.text import Text
 from respzoo.cli.console import Json, print_json
 from respzoo.cli.scaffold_samples import samples
 from respzoo.names import bare_name
+from respzoo.plugins import loaded
 from respzoo.zoo import find
 
 __all__ = ["EXAMPLES", "new"]
@@ -26,7 +28,6 @@ EXAMPLES = """Examples:
 respzoo new acme_one --model acme/One-7B
 
 respzoo new acme_one --model acme/One-7B --plugin --into ~/src"""
-CURATED = Path("registry", "respzoo_curated")
 SCHEMA = Path("respzoo", "family.schema.json")
 
 
@@ -34,7 +35,7 @@ def new(
     name: Annotated[str, typer.Argument(help="The family's name: lower case letters, digits and underscores.")],
     model: Annotated[str, typer.Option("--model", "-m", help="The id of one of its models, as on the Hub.")],
     plugin: Annotated[bool, typer.Option("--plugin", help="A package of its own, with its tests.")] = False,
-    into: Annotated[str, typer.Option("--into", help="Where to write; by default the curated zoo, or here.")] = "",
+    into: Annotated[str, typer.Option("--into", help="Where to write; by default a plugin's clone, or here.")] = "",
     as_json: Json = False,
 ) -> None:
     """Write a new family: a template, the facts and samples to replace by the model's own."""
@@ -42,31 +43,37 @@ def new(
         raise typer.BadParameter(f"{name!r} is not lower case letters, digits and underscores")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
         raise typer.BadParameter(f"--model {model!r} is not of the form organisation/name")
-    parent = Path(into) if into else CURATED if CURATED.is_dir() and not plugin else Path()
+    parent = Path(into) if into else Path() if plugin else folder_of_families()
     wanted = package(name, model) if plugin else family(name, model, parent / name)
     target = parent / (f"{dashed(name)}-respzoo" if plugin else name)
     if target.exists():
         raise typer.BadParameter(f"{target} is there already")
+    known = find(model, local_files_only=True).template  # before the new one is found
     for place, text in wanted.items():
         file = target / place
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
-    report(target, list(wanted), name, model, plugin, as_json)
-
-
-def report(target: Path, written: list[str], name: str, model: str, plugin: bool, as_json: bool) -> None:
-    known = find(model, local_files_only=True).template
     console = Console(highlight=False)
     if as_json:
-        print_json(console, {"folder": str(target), "files": written, "known": None if known is None else known.name})
+        facts = {"folder": str(target), "files": list(wanted), "known": None if known is None else known.name}
+        print_json(console, facts)
         return
-    for place in written:
+    for place in wanted:
         console.print(Text(f"wrote {target / place}"), soft_wrap=True)
-    if known is not None and known.name != name:
-        text = f"note: {model} has a template, {known.name}: {known.source}. If it writes the same, add the id there"
-        console.print(Text(text, style="yellow"), soft_wrap=True)
+    if known is not None:
+        note = f"note: {model} has a template, {known.name}: {known.source}. If it writes the same, add the id there"
+        console.print(Text(note, style="yellow"), soft_wrap=True)
     folder = target / f"{name}_respzoo" / name if plugin else target
     console.print(Text(f"next: mend template.json and samples.jsonl, then respzoo check {folder}"), soft_wrap=True)
+
+
+def folder_of_families() -> Path:
+    """Whose clone this is, its folder of families, from here; here itself if it is nobody's."""
+    here, installed = Path.cwd(), Path(sys.prefix).resolve()
+    for folder in loaded().folders:
+        if folder.is_relative_to(here) and not folder.is_relative_to(installed):
+            return folder.relative_to(here)
+    return Path()
 
 
 def package(name: str, model: str) -> dict[str, str]:
