@@ -7,6 +7,7 @@ the family's own markup.
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
@@ -218,6 +219,21 @@ class Machine:
         eager: float,
         begun: str = "",
     ) -> str | None:
+        text = self._walk(compiled, dice, tools, self._shy if shy else None, eager, begun)
+        if text is None and shy:  # who avoids markup may find no end
+            text = self._walk(compiled, copy.copy(dice), tools, self._tired, eager, begun)
+        return text
+
+    def _walk(
+        self,
+        compiled: xgr.CompiledGrammar,
+        dice: random.Random,
+        tools: Sequence[Any],
+        steady: Any,
+        eager: float,
+        begun: str,
+    ) -> str | None:
+        """A text by these weights; if there are none, by those of a draw that tires."""
         matcher = xgr.GrammarMatcher(compiled)
         assert matcher.accept_string(begun), begun
         mask = xgr.allocate_token_bitmask(1, self._info.vocab_size)
@@ -235,7 +251,7 @@ class Machine:
                 if way is not None:
                     written.append(way)
                     continue
-            weights = self._shy if shy else self._tired if len(written) > TIRED else self._plain
+            weights = steady if steady is not None else self._tired if len(written) > TIRED else self._plain
             total = (allowed[: self._end] * weights).cumsum()
             if allowed[self._end] and (not total[-1] or len(written) > TIRED or dice.random() < eager):
                 return "".join(written)

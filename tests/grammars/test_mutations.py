@@ -82,3 +82,14 @@ def test_what_is_taken_is_sound(name: str) -> None:
             if machine(name).takes(grammar, mutated):
                 reading = reading_of(name, mutated)
                 assert not only_calls(reading, TOOLS) or reading.beyond, mutated
+
+
+@EACH
+def test_a_stop_token_does_not_end_a_call_as_text(name: str) -> None:
+    """xgrammar 0.2.9 lets a model stop where the stop token's text would be the last of what the grammar wants."""
+    grammar = grammar_of(name, TOOLS, tool_choice="required")
+    for text in machine(name).draws(grammar, TOOLS, 3, seed=9, eager=0):
+        for at in range(len(text)):
+            for stop in ("<|im_end|>", "</s>", "<stop>"):
+                if machine(name).takes(grammar, text[:at] + stop):  # a closer of the family's own, or no more to come
+                    assert not only_calls(reading_of(name, text[:at]), TOOLS), text[:at] + stop

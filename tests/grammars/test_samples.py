@@ -42,7 +42,6 @@ OTHER = {
     "gigachat35/string-as-json": "a string that the tag says is none",
     "granite4/arguments-as-string": AS_TEXT,
     "hermes/arguments-first": ORDER,
-    "hy-v3/marker-in-value": QUOTED,
     "hy-v4/marker-in-value": QUOTED,
     "kimi-k3/marker-in-value": QUOTED,
     "llama3-json/keys-turned-round": ORDER,
