@@ -13,19 +13,22 @@ from test_closers import KINDS, UNWRITABLE, call, closers, compiled, tools
 
 PIECES, UNITS = 10, 50
 """So many pieces of a text are measured, of so many repetitions each."""
-LATE = 30
-"""The pieces before those that are late."""
+LATE = 10
+"""The pieces before them."""
 MOST = 5.0
-"""What the cheapest late piece may cost, in the cheapest early one; of a rule that piles up it is some thirty."""
+"""What the cheapest piece may cost behind such text, in the cheapest behind as much that holds no markup."""
 
 
 def growth_of(compiled_grammar: Any, before: str, unit: str) -> float:
-    def cost(begun: int) -> float:
+    """Both are behind text of the same length, which has a price of its own: xgrammar keeps where it was at each
+    character, and what it takes to keep one more depends on where in the memory there is room."""
+
+    def cost(text: str) -> float:
         matcher = xgr.GrammarMatcher(compiled_grammar)
-        assert matcher.accept_string(before + unit * UNITS * begun), (before, unit)
+        assert matcher.accept_string(before + text * UNITS * LATE), (before, text)
         return min(growth.seconds(partial(matcher.accept_string, unit * UNITS)) for _ in range(PIECES))
 
-    return growth.ratio(partial(cost, 0), partial(cost, LATE), most=MOST)
+    return growth.ratio(partial(cost, "o" * len(unit)), partial(cost, unit), most=MOST)
 
 
 @pytest.mark.parametrize("kind", KINDS[:2])
