@@ -75,16 +75,14 @@ def _first_match(delimiter: Delimiter, text: str, at: int, *, end: bool, deadlin
     """The match, whole or (but at the end) partial, that begins first."""
     outline = delimiter.outline
     left = left_until(deadline)
-    if outline is None:
+    # at the end one search does: the module sees at once that a text lacks what every match holds
+    if outline is None or (end and not delimiter.sweeps):
         match = delimiter.pattern.search(text, at, partial=not end, timeout=left)
         if match is None or end or match.partial or match.start() == at:
             return match
         # the module prefers a whole match to a partial one that begins earlier
         partial = delimiter.probe.search(text, at, partial=True, timeout=left_until(deadline))
         return partial if partial is not None and partial.start() < match.start() else match
-    if end and not delimiter.sweeps:  # the module sees at once that a text lacks what every match holds
-        match = delimiter.pattern.search(text, at, timeout=left)
-        return match if match is not None and match.start() < len(text) else None
     # only where it may begin is it tried: a partial search costs the module far more than a partial match
     looked = at
     while True:

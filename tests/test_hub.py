@@ -432,7 +432,7 @@ def test_all_that_one_search_asks_has_one_deadline(
 
 
 def test_the_curated_zoo_answers_whatever_the_hub_does(server: Hub, tmp_path: Path) -> None:
-    """Gated, private, missing, rate-limited, failing, broken, slow: a name that says enough is enough."""
+    """Gated, private, missing, rate-limited, failing, broken: a name that says enough is enough."""
     answers = {
         "gated": Answer(status=403, code="GatedRepo"),
         "no repository": Answer(status=401, code="RepoNotFound"),
